@@ -1,0 +1,84 @@
+"""Every setting of the service, read once from the environment: `INSPECTOR_` + the field's name in capitals."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from inspector.errors import InspectorError
+
+PREFIX = "INSPECTOR_"
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request may cost; sizes in bytes."""
+
+    body_bytes: int = 64 << 20
+    inflated_bytes: int = 256 << 20
+    line_bytes: int = 64 << 20
+    envelope_depth: int = 64
+    zstd_window_bytes: int = 8 << 20
+    in_flight_bytes: int = 192 << 20  # bodies being read or written at once, per process
+    requests_per_minute: int = 2000  # per project
+    waiters: int = 512  # long polls at once, per process
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The operator's choices. Below the doors, code takes values, not settings."""
+
+    database_url: str = ""  # postgresql://…; empty means the embedded one
+    redis_url: str = ""
+    store_url: str = ""  # file:///… where segments and artifacts live
+    host: str = "127.0.0.1"
+    port: int = 8642
+    dashboard_port: int = 8643
+    workers: int = 2  # Celery child processes for audits
+    fast_deadline_s: float = 10.0  # after which a block of checks is given up and bisected
+    lease_s: float = 30.0
+    heartbeat_s: float = 5.0
+    sweep_s: float = 5.0
+    group_quiet_s: float = 60.0  # a group without new members for so long is taken as complete
+    flush_ms: float = 5.0
+    flush_posts: int = 256
+    flush_bytes: int = 1 << 20
+    segment_bytes: int = 256 << 20  # a segment file is closed above this size
+    feed_horizon: int = 1_000_000  # decisions kept per project before a cursor must restart from the snapshot
+    hold_s: float = 30.0
+    enforcement_stop_share: float = 0.20
+    enforcement_stop_window: int = 1000
+    policy_file: str = ""  # empty means inspector/policies/default.toml
+    log_level: str = "info"
+    limits: Limits = Limits()
+
+    @property
+    def store_path(self) -> Path:
+        """The folder of a `file://` store."""
+        return Path(self.store_url.removeprefix("file://"))
+
+
+class BadSetting(InspectorError):
+    """A variable of the environment that cannot be read as its setting."""
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read `INSPECTOR_*`; limits as `INSPECTOR_LIMIT_BODY_BYTES`. Raises BadSetting naming the variable and its value."""
+    limits = _read(Limits, environ, PREFIX + "LIMIT_")
+    return msgspec.structs.replace(_read(Settings, environ, PREFIX), limits=limits)
+
+
+def _read(kind: type[T], environ: Mapping[str, str], prefix: str) -> T:
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        variable = prefix + field.name.upper()
+        if variable not in environ or field.name == "limits":
+            continue
+        try:
+            values[field.name] = msgspec.convert(environ[variable], field.type, strict=False)
+        except msgspec.ValidationError as error:
+            raise BadSetting(f"{variable}={environ[variable]!r}: {error}") from error
+    return kind(**values)
