@@ -1,0 +1,43 @@
+"""What becomes of a group once each of its rows was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from inspector.verdict import Action, Judgement
+
+
+class GroupJudgement(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a whole group, above its rows' own."""
+
+    action: Action  # keep: the rows' own actions stand; exclude: none of its rows is to be used
+    reason: str = ""
+    confirmed_exploits: tuple[int, ...] = ()  # positions of the overrides that count against the task after all
+
+
+def judge_group(judgements: Sequence[Judgement], rewards: Sequence[float | None]) -> GroupJudgement:
+    """Rows and their rewards as posted, in one order.
+
+    A group that no decision changed is left alone, also where it was all equal from the start, and so is one that still
+    waits for a row. Rows that were excluded as confirmed exploits count by their own judgement.
+    """
+    paired = list(zip(judgements, rewards, strict=True))
+    actions = {judgement.action for judgement in judgements}
+    if Action.HOLD in actions or actions <= {Action.KEEP}:
+        return GroupJudgement(action=Action.KEEP)
+    left = [used for judgement, reward in paired if (used := _used(judgement, reward)) is not None]
+    lost = tuple(at for at, (judgement, reward) in enumerate(paired) if judgement.action is Action.OVERRIDE_REWARD and judgement.reward_override != reward)
+    if len(left) < 2:
+        return GroupJudgement(action=Action.EXCLUDE, reason=f"rows left with a reward: {len(left)} of {len(paired)}", confirmed_exploits=lost)
+    if lost and len(set(left)) == 1:
+        return GroupJudgement(action=Action.EXCLUDE, reason="overrides leave every reward equal", confirmed_exploits=lost)
+    return GroupJudgement(action=Action.KEEP)
+
+
+def _used(judgement: Judgement, reward: float | None) -> float | None:
+    """What the row would be learnt with; None where it is out."""
+    if judgement.action is Action.EXCLUDE:
+        return None
+    return judgement.reward_override if judgement.action is Action.OVERRIDE_REWARD else reward

@@ -1,0 +1,149 @@
+"""The format of a policy file: thresholds, priors, and the table from findings to verdicts and actions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from enum import StrEnum
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from inspector.combine import Beta
+from inspector.errors import InspectorError
+from inspector.verdict import Action, Cause, Tier
+
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+
+
+class BadPolicy(InspectorError):
+    """A policy file that cannot be used; the message names the file, the path in it and the value."""
+
+
+class Fixed(StrEnum):
+    """What the table says of a finding, whatever its score, or that the probability decides."""
+
+    ACCEPT = "accept"
+    FLAG = "flag"
+    QUARANTINE = "quarantine"
+    BY_PROBABILITY = "by_probability"
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line of the table."""
+
+    tier: Tier
+    cause: Cause
+    verdict: Fixed
+    action: Action
+    grave: bool = False  # holds only for grave findings, before the line without it
+
+    @property
+    def quarantines(self) -> bool:
+        return self.verdict is Fixed.QUARANTINE
+
+    @property
+    def weighs(self) -> bool:
+        """Whether its findings enter the probability: a fixed `flag` is certain of something harmless."""
+        return self.verdict in (Fixed.QUARANTINE, Fixed.BY_PROBABILITY)
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of the probability, and of the precision's lower bound that counts as proof."""
+
+    quarantine: Share
+    flag: Share
+    proof: Share
+
+
+class Precisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is believed of a check before there are labels."""
+
+    evidence: Beta
+    action: Beta
+    text: Beta
+    anomaly: Beta  # of any tier
+
+
+class PolicyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A policy as it is written."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}\Z")]
+    version: Annotated[int, msgspec.Meta(ge=1)]
+    prior: Annotated[float, msgspec.Meta(ge=0, lt=1)]
+    thresholds: Thresholds
+    prior_precision: Precisions = msgspec.field(name="precision")
+    prior_recall: Beta = msgspec.field(name="recall")
+    retry: tuple[Cause, ...]
+    shrinkage: Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # in episodes
+    table: tuple[Ruling, ...]
+
+
+P = TypeVar("P", bound=PolicyFile)
+
+
+def read(path: Path | None, kind: type[P]) -> P:
+    """The policy in that file, or the default one. Raises BadPolicy."""
+    source = resources.files("inspector") / "policies" / "default.toml" if path is None else path
+    try:
+        written = tomllib.loads(source.read_bytes().decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadPolicy(f"{source}: {error}") from error
+    try:
+        policy = msgspec.convert(written, kind)
+    except msgspec.ValidationError as error:
+        raise BadPolicy(f"{source}: {_with_value(str(error), written)}") from error
+    if faults := contradictions(policy):
+        raise BadPolicy(f"{source}: " + "; ".join(f"{at}: {why}" for at, why in faults))
+    return policy
+
+
+def contradictions(policy: PolicyFile) -> list[tuple[str, str]]:
+    """(path, reason) of everything in it that cannot be meant."""
+    found = _of_thresholds(policy)
+    for at, ruling in enumerate(policy.table):
+        found += [(f"$.table[{at}]", why) for why in _of_ruling(ruling)]
+    lines = [(ruling.tier, ruling.cause, ruling.grave) for ruling in policy.table]
+    found += [("$.table", f"tier {tier}, cause {cause} has no line") for tier, cause in product(Tier, Cause) if (tier, cause, False) not in lines]
+    found += [(f"$.table[{at}]", f"tier {line[0]}, cause {line[1]} has a line already") for at, line in enumerate(lines) if line in lines[:at]]
+    return found
+
+
+def _of_thresholds(policy: PolicyFile) -> list[tuple[str, str]]:
+    flag, quarantine = policy.thresholds.flag, policy.thresholds.quarantine
+    found = []
+    if flag > quarantine:
+        found.append(("$.thresholds.flag", f"{flag:g} is above thresholds.quarantine {quarantine:g}"))
+    if policy.prior >= flag:
+        found.append(("$.prior", f"{policy.prior:g} is not below thresholds.flag {flag:g}: every clean trajectory would be flagged"))
+    return found
+
+
+def _of_ruling(ruling: Ruling) -> list[str]:
+    found = []
+    if ruling.weighs != (ruling.action in (Action.EXCLUDE, Action.OVERRIDE_REWARD)):
+        found.append(f"action {ruling.action} does not go with verdict {ruling.verdict}")
+    if ruling.quarantines and (ruling.tier is Tier.TEXT or ruling.cause is Cause.ANOMALY):
+        found.append(f"verdict quarantine for tier {ruling.tier}, cause {ruling.cause}: neither tier text nor an anomaly quarantines alone")
+    if ruling.action is Action.OVERRIDE_REWARD and (ruling.tier is Tier.TEXT or ruling.cause is not Cause.POLICY_EXPLOIT):
+        found.append(f"action override_reward for tier {ruling.tier}, cause {ruling.cause}: only a proved policy_exploit loses its reward")
+    return found
+
+
+_PATH = re.compile(r" - at `\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\.(?P<name>[A-Za-z0-9_-]+)|\[(?P<index>\d+)\]")
+
+
+def _with_value(message: str, written: Any) -> str:
+    """msgspec names the path; the value stands in the file."""
+    where = _PATH.search(message)
+    for step in _STEP.finditer(where["path"]) if where else ():
+        key = step["name"] if step["index"] is None else int(step["index"])
+        try:
+            written = written[key]
+        except (KeyError, IndexError, TypeError):
+            return message
+    return message if isinstance(written, dict) else f"{message}: {str(written)[:80]!r}"
