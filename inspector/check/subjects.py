@@ -1,0 +1,92 @@
+"""What a check may inspect, and what it may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inspector.errors import NotAssessed
+from inspector.task import Declaration
+from inspector.trajectory import Trajectory
+
+# --- subjects --------------------------------------------------------------------------------------------------------
+
+
+class Batch(Sequence[Trajectory]):
+    """Trajectories inspected together for speed; a check must judge each as if it were alone."""
+
+    def __init__(self, trajectories: Sequence[Trajectory]) -> None:
+        self._trajectories = trajectories
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._trajectories[at]
+
+    def __len__(self) -> int:
+        return len(self._trajectories)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rollouts of one task under one policy version, once all have come or nothing came for a while."""
+
+    id: str
+    trajectories: Sequence[Trajectory]
+    complete: bool = True  # False when it was closed because nothing came any more
+
+
+# --- needs -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """An earlier trajectory with the same steps under another id."""
+
+    id: str
+    reward: float | None
+
+
+class History:
+    """What the project posted before, as far as checks may ask. Whoever calls the engine fills it once for a whole block.
+
+    Both mappings are keyed by a trajectory's `key`, or by its `id` where nothing was stored (`key` is empty then): a
+    block may hold trajectories of several projects, and only our own key tells them apart.
+    """
+
+    def __init__(self, twins: Mapping[str, Sequence[Twin]] | None = None, tasks_of_group: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._twins = twins or {}
+        self._tasks = tasks_of_group or {}
+
+    def twins(self, trajectory: Trajectory) -> Sequence[Twin]:
+        """Trajectories of the same environment version and task whose steps are the same but for ids and times."""
+        return self._twins.get(trajectory.key or trajectory.id, ())
+
+    def tasks_of_group(self, trajectory: Trajectory) -> Sequence[str]:
+        """Every task id that was posted under this trajectory's group id, in the same run."""
+        return self._tasks.get(trajectory.key or trajectory.id, ())
+
+
+class Baselines:
+    """What is normal for an environment version in this project; empty where nothing was learnt yet."""
+
+    def __init__(self, models: Mapping[str, Any] | None = None) -> None:
+        self._models = models or {}
+
+    def model(self, name: str) -> Any:
+        """The fitted model of that name; raises NotAssessed where there is none yet."""
+        if name not in self._models:
+            raise NotAssessed(f"baselines: {name}")
+        return self._models[name]
+
+
+class Sandbox:
+    """A place to run foreign code; the need for it puts a check in the late lane."""
+
+
+class Judge:
+    """A model that reads transcripts; the need for it puts a check in the late lane."""
+
+
+SUBJECTS: tuple[type, ...] = (Trajectory, Batch, Group)
+FAST_NEEDS: tuple[type, ...] = (Declaration, Baselines, History)
+LATE_NEEDS: tuple[type, ...] = (Sandbox, Judge)
