@@ -95,8 +95,9 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """One subject's verdict and action. `outcomes` holds one byte a check; without `checks` all are taken to be of the fast lane."""
         findings = tuple(findings)
         fast = _fast(outcomes, checks)
+        exported = exportable(findings)
         everything = self._weigh(findings, precision or self.precision)
-        shown = self._weigh(exportable(findings), precision or self.precision)
+        shown = everything if len(exported) == len(findings) else self._weigh(exported, precision or self.precision)
         probability = self.probability(everything)
         if waiting := fast.count(Outcome.PENDING):
             return Judgement(verdict=Verdict.PENDING, probability=probability, action=Action.HOLD, reasons=(f"{waiting} fast checks have not run yet",))
