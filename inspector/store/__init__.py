@@ -1,0 +1,1 @@
+"""Everything that lasts: rows in Postgres and the lines themselves in segment files."""
