@@ -1,0 +1,75 @@
+"""The commands and the environment of our own processes: API, worker, beat and dashboard."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from inspector.embedded.child import Program
+from inspector.embedded.processes import Ladder, Rung
+from inspector.settings import PREFIX, Settings
+
+PYTHON = (sys.executable, "-P", "-m")  # -P: nothing in the current folder passes for one of our packages
+GRACE_S = 2  # long polls do not end by themselves, and uvicorn waits for them
+SERVER_STOP: Ladder = (Rung(signal.SIGTERM, GRACE_S + 8), Rung(signal.SIGKILL, 5))
+# Warm, which lets a block of checks end; cold, which ends its pool; then hard.
+WORKER_STOP: Ladder = (Rung(signal.SIGTERM, 20), Rung(signal.SIGQUIT, 5), Rung(signal.SIGKILL, 5))
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """All settings as the variables that `settings.load` reads, on top of what we were given ourselves."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    fields = msgspec.structs.asdict(settings)
+    limits = msgspec.structs.asdict(fields.pop("limits"))
+    ours |= {PREFIX + name.upper(): str(value) for name, value in fields.items()}
+    return ours | {f"{PREFIX}LIMIT_{name.upper()}": str(value) for name, value in limits.items()}
+
+
+def api(settings: Settings, folder: Path, processes: int = 1) -> Program:
+    command = [*PYTHON, "uvicorn", "inspector.api:create_app", "--factory", *_uvicorn(settings.host, settings.port, settings), "--workers", str(processes)]
+    return Program(name="api", command=command, environment=environment(settings), folder=folder, ladder=SERVER_STOP)
+
+
+def worker(settings: Settings, folder: Path) -> Program:
+    options = ["--pool", "prefork", "--concurrency", str(settings.workers), "--queues", "audit", "--without-gossip", "--without-mingle"]
+    command = [*_celery(), "worker", *options, "--hostname", "audit@inspector", "--loglevel", settings.log_level]
+    return Program(name="worker", command=command, environment=environment(settings), folder=folder, ladder=WORKER_STOP)
+
+
+def beat(settings: Settings, folder: Path) -> Program:
+    """A process of its own: beat inside a worker outlives that worker's death and goes on publishing."""
+    (folder / "beat").mkdir(exist_ok=True, mode=0o700)
+    command = [*_celery(), "beat", "--schedule", str(folder / "beat" / "schedule"), "--loglevel", settings.log_level]
+    return Program(name="beat", command=command, environment=environment(settings), folder=folder)
+
+
+def dashboard(settings: Settings, folder: Path, api_url: str) -> Program:
+    """It speaks HTTP with the API and gets no address of a database, a broker or a store."""
+    command = [*PYTHON, "uvicorn", "dashboard.asgi:app", *_uvicorn(settings.host, settings.dashboard_port, settings)]
+    return Program(name="dashboard", command=command, environment=_dashboard_environment(settings, api_url), folder=folder, ladder=SERVER_STOP)
+
+
+def has_dashboard() -> bool:
+    """Whether its extra is installed."""
+    return importlib.util.find_spec("streamlit") is not None
+
+
+def _dashboard_environment(settings: Settings, api_url: str) -> Mapping[str, str]:
+    kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="")
+    quiet = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}
+    return environment(kept) | quiet | {PREFIX + "API_URL": api_url}
+
+
+def _uvicorn(host: str, port: int, settings: Settings) -> list[str]:
+    options = ["--loop", "uvloop", "--http", "httptools", "--timeout-graceful-shutdown", str(GRACE_S), "--no-access-log", "--no-server-header"]
+    return [*options, "--host", host, "--port", str(port), "--log-level", settings.log_level]
+
+
+def _celery() -> list[str]:
+    return [*PYTHON, "celery", "-A", "inspector.queue"]
