@@ -131,6 +131,8 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return max(lines, key=lambda at: self.table[at].grave)
 
     def _verdict(self, weighed: Sequence[Weighed]) -> Verdict:
+        if not weighed:
+            return Verdict.ACCEPT
         fixed = max((Verdict[w.ruling.verdict.name] for w in weighed if w.ruling.verdict is not Fixed.BY_PROBABILITY), default=Verdict.ACCEPT)
         probability = self.probability(weighed)
         if probability >= self.thresholds.quarantine and any(w.may_quarantine for w in weighed if w.ruling.weighs):

@@ -142,8 +142,5 @@ def _with_value(message: str, written: Any) -> str:
     where = _PATH.search(message)
     for step in _STEP.finditer(where["path"]) if where else ():
         key = step["name"] if step["index"] is None else int(step["index"])
-        try:
-            written = written[key]
-        except (KeyError, IndexError, TypeError):
-            return message
+        written = written[key]
     return message if isinstance(written, dict) else f"{message}: {str(written)[:80]!r}"
