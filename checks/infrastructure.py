@@ -1,0 +1,270 @@
+"""The episode or its verifier broke, and the reward says nothing of it.
+
+What excuses the policy, and what does not (each row is an example or a test of the checks below):
+
+| what the record says                                              | a reward of zero is             |
+|-------------------------------------------------------------------|---------------------------------|
+| error at provider, harness, sandbox or task, episode cut short    | not the policy's                |
+| such an error, but the agent then finished and was verified       | its own: the error was overcome |
+| such an error, the agent finished, no verifier report             | not to be told                  |
+| such an error, an ending in free text, a verifier report          | not to be told                  |
+| error at the tool                                                 | its own: it chose what to run   |
+| context length, token, step or content limits, at any boundary    | its own                         |
+| max_steps, max_tokens                                             | its own: the task's rule        |
+| cancelled                                                         | not the policy's                |
+| timed out, no verifier report                                     | not the policy's                |
+| timed out, but what was there was verified, or the declared time was all used | its own             |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from inspector.check import Cause, Declaration, Finding, Inconclusive, Tier, Trajectory, check, envelope, example
+from inspector.trajectory import Boundary, EpisodeError, VerifierReport
+
+Boundaries = tuple[Boundary, ...]
+
+FINISHED = ("completed", "submitted")  # the agent's own end
+OWN_END = (*FINISHED, "max_steps", "max_tokens")  # nothing from outside ended it
+# A limit that the policy ran into, whichever side reported it.
+_OWN_LIMIT = re.compile(
+    r"context.?(length|window)|prompt.{0,4}too.?long|max.?(tokens|steps|turns)|too.?many.?(steps|turns)|token.?limit|step.?limit|content.?(filter|policy)|refusal",
+    re.IGNORECASE,
+)
+
+
+def _zero(**overrides: Any) -> dict[str, Any]:
+    return envelope(**{"reward": 0.0, "verifier": None, "termination": {"reason": "error"}, **overrides})
+
+
+def _error(kind: str, boundary: str | None, message: str = "") -> list[dict[str, Any]]:
+    return [{"type": kind, "boundary": boundary, "message": message}]
+
+
+_FAILED = {"exit_code": 1, "tests": {"collected": 12, "passed": 10, "failed": 2}}
+
+
+@check(
+    version=1,
+    tier=Tier.EVIDENCE,
+    cause=Cause.INFRASTRUCTURE,
+    clean=[
+        example("not scored is the right answer to a dead sandbox", _zero(reward=None, errors=_error("SandboxDied", "sandbox"))),
+        example("the agent's own command made the tool fail", _zero(errors=_error("ToolTimeout", "tool"))),
+        example("the agent wrote more than the context holds", _zero(errors=_error("ContextLengthExceeded", "provider"))),
+        example(
+            "the provider's hiccup was overcome: the agent submitted and its tests failed",
+            _zero(errors=_error("RateLimited", "provider"), termination={"reason": "submitted"}, verifier=_FAILED),
+        ),
+        example(
+            "it went on to its last step in spite of the provider",
+            _zero(errors=_error("RateLimited", "provider"), termination={"reason": "max_steps", "truncated": True}, verifier=_FAILED),
+        ),
+        example(
+            "the provider says that the prompt grew too long",
+            _zero(errors=_error("BadRequest", "provider", "This model's maximum context length is 8192 tokens")),
+        ),
+        example("it was paid in spite of the error", _zero(reward=1.0, errors=_error("SandboxDied", "sandbox"))),
+        example("an honest failure without any error", _zero(termination={"reason": "submitted"}, verifier=_FAILED)),
+    ],
+    flagged=[
+        example("the sandbox died", _zero(errors=_error("SandboxDied", "sandbox", "container exited with 137"))),
+        example("the provider refused to serve, and nothing says how it ended", _zero(errors=_error("ServiceUnavailable", "provider"), termination=None)),
+        example(
+            "the harness crashed before the declared minimum was given",
+            _zero(reward=-1.0, errors=_error("KeyError", "harness")),
+            declaration={"reward": {"min": -1}},
+        ),
+        example("it ended in an error that nobody typed, and nothing was verified", _zero()),
+    ],
+)
+def broken_episode_scored_zero(
+    trajectory: Trajectory,
+    declaration: Declaration,
+    *,
+    excusing: Boundaries = (Boundary.PROVIDER, Boundary.HARNESS, Boundary.SANDBOX, Boundary.TASK),
+) -> Iterator[Finding]:
+    """Something outside the policy broke the episode, yet it was scored zero and not left unscored.
+
+    The policy is punished for an outage and learns to avoid whatever it did just before. `excusing` lists the boundaries
+    at which an error is not the policy's doing; errors of the tool are left out, since the agent chooses what to run.
+    """
+    if not _worth_nothing(trajectory.reward, declaration):
+        return
+    reason = _reason(trajectory)
+    if not trajectory.errors and reason != "error":
+        return
+    excuses = [error for error in trajectory.errors if error.boundary in excusing and not _policys_own(error)]
+    if excuses:
+        yield from _broken(trajectory, reason, excuses[0])
+    elif not trajectory.errors and not _verified(trajectory.verifier):
+        yield Finding(message=f"it ended with reason 'error' and without a verifier report, yet the reward is {trajectory.reward:g} and not null")
+    elif reason not in OWN_END and any(error.boundary is None and not _policys_own(error) for error in trajectory.errors):
+        raise Inconclusive("an error without a boundary: it cannot be told whether the policy caused it")
+    elif not trajectory.errors:
+        raise Inconclusive("it ended in an error that has no boundary, and was verified as it stood")
+
+
+def _broken(trajectory: Trajectory, reason: str, error: EpisodeError) -> Iterator[Finding]:
+    said = f"{error.type or 'an error'} at the boundary {error.boundary}"
+    if reason in ("", "error", "timeout", "cancelled") or (reason not in OWN_END and not _verified(trajectory.verifier)):
+        yield Finding(message=f"{said} broke the episode (reason {reason or 'not given'!r}), yet the reward is {trajectory.reward:g} and not null")
+    elif reason not in OWN_END or not _verified(trajectory.verifier):
+        raise Inconclusive(f"{said}, but the episode ended with reason {reason!r}: it may have been overcome")
+
+
+@check(
+    version=1,
+    tier=Tier.EVIDENCE,
+    cause=Cause.INFRASTRUCTURE,
+    clean=[
+        example("out of steps is the task's rule", _zero(termination={"reason": "max_steps", "truncated": True})),
+        example("out of tokens is the policy's own doing", _zero(termination={"reason": "max_tokens", "truncated": True})),
+        example("not scored is the right answer to a time-out", _zero(reward=None, termination={"reason": "timeout", "timed_out": True})),
+        example("what stood there when time was up was verified", _zero(termination={"reason": "timeout", "timed_out": True}, verifier=_FAILED)),
+        example(
+            "all of the declared half hour was used",
+            _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:30:01Z"),
+            declaration={"limits": {"seconds": 1800}},
+        ),
+    ],
+    flagged=[
+        example("timed out, and nothing was verified", _zero(termination={"reason": "timeout", "truncated": True, "timed_out": True})),
+        example("cancelled from outside", _zero(termination={"reason": "cancelled"}, verifier=_FAILED)),
+        example(
+            "cut off after a third of the declared time",
+            _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:10:00Z"),
+            declaration={"limits": {"seconds": 1800}},
+        ),
+    ],
+)
+def interrupted_episode_scored_zero(trajectory: Trajectory, declaration: Declaration, *, used: Annotated[float, Meta(gt=0, le=1)] = 0.95) -> Iterator[Finding]:
+    """The episode was cancelled or timed out before anything was verified, yet it was scored zero and not left unscored.
+
+    How far an agent gets in a wall-clock limit depends on the machines. A zero that the verifier gave to what was there, or
+    after the declared time was used (to the share `used`), is the task's rule; so are limits of steps and tokens.
+    """
+    if not _worth_nothing(trajectory.reward, declaration):
+        return
+    reason = _reason(trajectory)
+    if reason == "cancelled":
+        yield Finding(message=f"it was cancelled, yet the reward is {trajectory.reward:g} and not null")
+    elif (reason == "timeout" or trajectory.termination.timed_out) and not (_verified(trajectory.verifier) or _used_its_time(trajectory, declaration, used)):
+        yield Finding(message=f"it timed out and nothing was verified, yet the reward is {trajectory.reward:g} and not null")
+
+
+def _worth_nothing(reward: float | None, declaration: Declaration) -> bool:
+    """Whether the reward is what is given for nothing: zero, or the declared minimum."""
+    return reward is not None and (reward == 0 or reward == declaration.reward.min)
+
+
+def _reason(trajectory: Trajectory) -> str:
+    return (trajectory.termination.reason or "").strip().lower()
+
+
+def _cut(trajectory: Trajectory) -> bool:
+    return bool(trajectory.termination.truncated or trajectory.termination.timed_out)
+
+
+def _policys_own(error: EpisodeError) -> bool:
+    return bool(_OWN_LIMIT.search(f"{error.type} {(error.message or '')[:500]}"))
+
+
+def _verified(report: VerifierReport | None) -> bool:
+    """Whether the verifier ran to its end."""
+    return report is not None and not report.timed_out and (report.exit_code is not None or report.tests is not None)
+
+
+def _used_its_time(trajectory: Trajectory, declaration: Declaration, share: float) -> bool:
+    started, ended, seconds = trajectory.header.started_at, trajectory.header.ended_at, declaration.limits.seconds
+    if started is None or ended is None or seconds is None:
+        return False
+    return (ended - started).total_seconds() >= share * seconds
+
+
+# --- the verifier ----------------------------------------------------------------------------------------------------
+
+_KILLED = {
+    124: "timed out",
+    132: "illegal instruction",
+    134: "aborted",
+    135: "bus error",
+    136: "arithmetic error",
+    137: "killed",
+    139: "segmentation fault",
+    143: "terminated",
+}
+
+
+@check(
+    version=1,
+    tier=Tier.EVIDENCE,
+    cause=Cause.INFRASTRUCTURE,
+    clean=[
+        example("a crash that was left unscored", envelope(reward=None, verifier={"exit_code": 139})),
+        example("failing tests are an answer and not a crash", envelope(reward=0.0, verifier=_FAILED)),
+        example("the verifier's first try failed, its report is whole", envelope(errors=_error("ConnectionReset", "verifier"))),
+    ],
+    flagged=[
+        example("the verifier ran out of time", envelope(reward=0.0, verifier={"timed_out": True, "duration_s": 600.0})),
+        example("the verifier was killed and the agent was paid", envelope(verifier={"exit_code": 137})),
+        example("a signal, as Python reports it", envelope(reward=0.0, verifier={"exit_code": -11})),
+        example("the verifier could not be reached", envelope(reward=0.0, verifier=None, errors=_error("ConnectionRefused", "verifier"))),
+    ],
+)
+def crashed_verifier_scored(trajectory: Trajectory) -> Iterator[Finding]:
+    """The verifier timed out, crashed or could not be reached, yet there is a reward.
+
+    A number that no verifier gave is noise, whether it is high or low. A signal that the tests of the agent's work
+    ran into is only meant where it ended the verifier itself: its own exit code, its own time-out.
+    """
+    if trajectory.reward is None:
+        return
+    report = trajectory.verifier
+    if reason := _crash(report):
+        yield Finding(message=f"the verifier {reason}, yet the reward is {trajectory.reward:g} and not null")
+    elif not _verified(report) and (error := next((error for error in trajectory.errors if error.boundary is Boundary.VERIFIER), None)):
+        yield Finding(
+            message=f"{error.type or 'an error'} at the boundary verifier and no whole report of it, yet the reward is {trajectory.reward:g} and not null"
+        )
+
+
+def _crash(report: VerifierReport | None) -> str | None:
+    if report is None:
+        return None
+    if report.timed_out:
+        return "timed out" if report.duration_s is None else f"timed out after {report.duration_s:g} s"
+    code = report.exit_code
+    if code is None or (code >= 0 and code not in _KILLED):
+        return None
+    return f"was ended by signal {-code} (exit code {code})" if code < 0 else f"ended with exit code {code} ({_KILLED[code]})"
+
+
+@check(
+    version=1,
+    tier=Tier.EVIDENCE,
+    cause=Cause.INFRASTRUCTURE,
+    clean=[
+        example("cut at its step limit, and the reason says so", envelope(reward=0.0, termination={"reason": "max_steps", "truncated": True})),
+        example("submitted in time", envelope(termination={"reason": "submitted", "truncated": False, "timed_out": False})),
+        example("cut, and no reason given", envelope(termination={"truncated": True})),
+    ],
+    flagged=[
+        example("completed and yet timed out", envelope(termination={"reason": "completed", "timed_out": True})),
+        example("submitted and yet truncated", envelope(reward=0.0, termination={"reason": "submitted", "truncated": True})),
+    ],
+)
+def ending_contradicts_itself(trajectory: Trajectory) -> Iterator[Finding]:
+    """The record says that the agent finished, and that it was cut short.
+
+    One of the two is wrong: the reward may speak of a limit, or a finished episode may be masked as truncated.
+    """
+    reason = _reason(trajectory)
+    if reason in FINISHED and _cut(trajectory):
+        cuts = [name for name in ("truncated", "timed_out") if getattr(trajectory.termination, name)]
+        yield Finding(message=f"the reason is {reason!r}, yet {' and '.join(cuts)} {'is' if len(cuts) == 1 else 'are'} true")
