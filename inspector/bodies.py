@@ -230,23 +230,25 @@ def _read_foreign(received: bytearray, codec: str, lines: _Lines, limits: Limits
     for consumed, piece in _inflated(received, codec, limits):
         inflated = lines.inflated + len(piece)
         if not measured and inflated > SUSPECT_BYTES and inflated > SUSPECT_RATIO * consumed:
-            lines.expect(sum(len(piece) + LINE_COST * piece.count(b"\n") for piece in _within(_inflated(received, codec, limits), limits)))
+            lines.expect(_measured(received, codec, limits))
             measured = True
         lines.feed(piece)
 
 
-def _within(pieces: Iterator[tuple[int, bytes]], limits: Limits) -> Iterator[bytes]:
+def _measured(received: bytearray, codec: str, limits: Limits) -> int:
+    """What a body inflates to, found in small pieces of which none is kept; stops above the limit."""
     total = 0
-    for _, piece in pieces:
-        total += len(piece)
+    for _, piece in _inflated(received, codec, limits, slices=8):
+        total += len(piece) + LINE_COST * piece.count(b"\n")
         if total > limits.inflated_bytes:
-            raise _too_inflated(limits)
-        yield piece
+            break
+    return total
 
 
-def _inflated(received: bytearray, codec: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """(bytes consumed, inflated piece), in pieces of at most 8 MiB; a member or frame cut off at the end is refused."""
+def _inflated(received: bytearray, codec: str, limits: Limits, *, slices: int = 1) -> Iterator[tuple[int, bytes]]:
+    """(bytes consumed, inflated piece), in pieces of at most 8 MiB / `slices`; a member or frame cut off at the end is refused."""
     begin, size, broken = _inflater(codec, limits)
+    size //= slices
     stream, members = None, 0
     for at in range(0, len(received), size):
         rest = bytes(received[at : at + size])
