@@ -11,13 +11,17 @@ from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
+from inspector.errors import BadSubmission
 from inspector.formats import _atif
-from inspector.formats._files import LINE_BYTES, Refused, Row
+from inspector.formats._files import Refused, Row
 from inspector.formats._json import text as json_text
 from inspector.formats._transcript import Transcript, is_number
+from inspector.gates import admit
+from inspector.settings import Limits
 from inspector.showable import showable
-from inspector.trajectory import Envelope, Header
+from inspector.trajectory import Header
 
+_LIMITS = Limits()
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:inspector:formats")
 _TYPES = get_type_hints(Header, include_extras=True)
 _OURS = frozenset({"id", "environment", "task", "reward", "extra"})  # set by `seal`; all other fields go through `put`
@@ -139,13 +143,11 @@ def seal(draft: Draft, name: str, version: int, asked: Asked) -> Imported | Refu
         extra = {name: _shallow(draft.extra)} if draft.extra else {}
         extra["import"] = {"format": name, "importer_version": version, "raw_sha256": digest, "lost": list(lost)}
         line = msgspec.json.encode({**envelope, "trajectory": document, "extra": extra})
-        msgspec.json.decode(line, type=Envelope)
+        admit(line, _LIMITS)
     except RecursionError:
         return Refused(draft.source, "nested too deeply to be read")
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+    except (BadSubmission, UnicodeEncodeError) as error:
         return Refused(draft.source, str(error))
-    if len(line) > LINE_BYTES:
-        return Refused(draft.source, f"its envelope is {len(line)} bytes, more than {LINE_BYTES >> 20} MiB")
     return Imported(line, draft.source, lost)
 
 

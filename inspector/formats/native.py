@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
+from inspector.errors import BadSubmission
 from inspector.formats._draft import Asked, Draft, Imported, envelope_fields
 from inspector.formats._files import Kind, Peek, Refused, Row, rows
-from inspector.trajectory import Envelope
+from inspector.gates import admit
+from inspector.settings import Limits
 
 NAME = "native"
 VERSION = 1
-_DOOR = msgspec.json.Decoder(Envelope)
+_LIMITS = Limits()
 _MENDED = frozenset({"id", "environment", "task", "reward", "trajectory", "extra"})
 
 
@@ -27,17 +29,16 @@ def looks_like(peek: Peek) -> float:
 def convert(path: Path, asked: Asked) -> Iterator[Draft | Imported | Refused]:
     """Lines as they are; a line that Python wrote with NaN in it, or without its environment, is mended and says so."""
     for row in rows(path):
-        yield row if isinstance(row, Refused) else _passed_on(row, asked)
+        yield row if isinstance(row, Refused) else _passed_on(row)
 
 
-def _passed_on(row: Row, asked: Asked) -> Draft | Imported | Refused:
-    if row.lost or (isinstance(row.value, dict) and not {"id", "environment", "task", "reward"} <= set(row.value)):
-        return _mended(row)
+def _passed_on(row: Row) -> Draft | Imported | Refused:
     try:
         line = msgspec.json.format(row.raw, indent=-1) if b"\n" in row.raw else row.raw
-        _DOOR.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return Refused(row.source, str(error))
+        admit(line, _LIMITS)
+    except (BadSubmission, msgspec.DecodeError, RecursionError) as error:
+        incomplete = isinstance(row.value, dict) and not {"id", "environment", "task", "reward"} <= set(row.value)
+        return _mended(row) if row.lost or incomplete else Refused(row.source, str(error))
     return Imported(line, row.source)
 
 
