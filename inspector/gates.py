@@ -38,13 +38,13 @@ def admit(line: bytes, limits: Limits) -> Admitted:
     _check_encoding(line)
     try:
         envelope = _ENVELOPE.decode(line)
+        _check_envelope(line, bytes(envelope.trajectory), limits.envelope_depth)
     except msgspec.ValidationError as error:
         raise _refusal(error, line) from error
     except msgspec.DecodeError as error:
         raise BadSubmission(f"not JSON: {error}", path="$") from error
     except RecursionError as error:
         raise BadSubmission("nested deeper than the decoder can read", path="$") from error
-    _check_envelope(line, bytes(envelope.trajectory), limits.envelope_depth)
     return Admitted(envelope, hashlib.sha256(line).digest(), line)
 
 
@@ -136,10 +136,10 @@ def _parsed_around(line: bytes, at: int, length: int, *, sure: bool = False) -> 
     rest = (line[:at] + b"NaN" + line[at + length :]).decode()
     try:
         return rest, _PLAIN.decode(rest)
-    except (_Twice, _Unbounded, RecursionError) as error:
+    except (_Twice, _Unbounded) as error:
         if sure or _cut_is_right(rest):
             raise _located(error, rest) from error
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):  # of a document that a wrong cut left in
         if sure:
             raise
     return rest, None
@@ -209,32 +209,34 @@ _WITH_PAIRS = json.JSONDecoder(object_pairs_hook=_Pairs, parse_float=_unbounded_
 def _cut_is_right(rest: str) -> bool:
     try:
         top = _WITH_PAIRS.decode(rest)
-    except RecursionError:
-        return True  # only the outermost level matters, and a wrong cut would have to be as deep as a right one
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         return False
     return isinstance(top, _Pairs) and any(key == "trajectory" and value is _DOCUMENT for key, value in top)
 
 
-def _located(error: Exception, rest: str) -> BadSubmission:
+def _located(error: Exception, text: str, path: str = "$") -> BadSubmission:
     """The first key that stands twice, or the first number out of range, with its path."""
-    if isinstance(error, RecursionError):
-        return BadSubmission("the envelope is nested deeper than can be read", path="$")
-    waiting: list[tuple[str, Any]] = [("$", _WITH_PAIRS.decode(rest))]
+    waiting: list[tuple[str, Any]] = [(path, _WITH_PAIRS.decode(text))]
     while waiting:
-        path, value = waiting.pop()
+        where, value = waiting.pop()
         if isinstance(value, _Unbounded):
-            return BadSubmission(f"expected a finite number, got {_shown(str(value))}", path=path)
+            return BadSubmission(f"expected a finite number, got {_shown(str(value))}", path=where)
         if isinstance(value, _Pairs):
-            seen: set[str] = set()
-            for key, _ in value:
-                if key in seen:
-                    return BadSubmission(f"the key '{_shown(key)}' stands twice", path=f"{path}.{_shown(key)}")
-                seen.add(key)
-            waiting += [(f"{path}.{_shown(key)}", inner) for key, inner in reversed(value)]
+            if twice := _first_repeated([key for key, _ in value]):
+                return BadSubmission(f"the key '{twice}' stands twice", path=f"{where}.{twice}")
+            waiting += [(f"{where}.{_shown(key)}", inner) for key, inner in reversed(value)]
         elif isinstance(value, list):
-            waiting += [(f"{path}[{at}]", inner) for at, inner in reversed(list(enumerate(value)))]
-    raise AssertionError("what was refused stands in the envelope") from error
+            waiting += [(f"{where}[{at}]", inner) for at, inner in reversed(list(enumerate(value)))]
+    return BadSubmission(str(error), path=path)
+
+
+def _first_repeated(keys: list[str]) -> str | None:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return _shown(key) or "''"
+        seen.add(key)
+    return None
 
 
 _AT = re.compile(r"(?s)(.*) - at (`key` in )?`(\$.*)`\Z")
@@ -248,6 +250,9 @@ def _refusal(error: msgspec.ValidationError, line: bytes) -> BadSubmission:
     reason, in_key, path = match.groups() if match else (str(error), None, "$")
     if missing := _MISSING.match(reason):
         return BadSubmission("required, and missing", path=f"{path}.{missing[1]}")
+    if reason.endswith("out of range") and (name := _PATH.match(path, 1)):
+        field = bytes(msgspec.json.decode(line, type=dict[str, msgspec.Raw])[name[1]])
+        return _located(error, field.decode(), f"$.{name[1]}")
     if "matching regex" in reason:
         reason = "Expected no control characters" if "x7f" in reason else "Expected a sha256 in hexadecimal"
     found = _value_at(line, path, bool(in_key))

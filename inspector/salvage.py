@@ -131,6 +131,8 @@ def _struct(kind: type[msgspec.Struct], value: Any, path: str, defects: Defects)
             kept = _substitute(kind, field.name, value, path)
         if kept is not _ABSENT:
             made[field.name] = kept
+    if kind is ToolCall and not made["arguments"] and isinstance(unread := value.get("arguments"), str):
+        made["extra"] = {**(made.get("extra") or {}), "raw_arguments": unread}
     return kind(**made)
 
 
@@ -143,8 +145,8 @@ def _fitted(field: msgspec.structs.FieldInfo, value: Any, path: str, defects: De
     try:
         return msgspec.convert(value, field.type)
     except msgspec.ValidationError as error:
-        if (kind := struct_in(field.type)) and isinstance(value, dict):
-            return _struct(kind, value, path, defects)
+        if field.name in ("agent", "observation") and isinstance(value, dict):
+            return _struct(_held(field), value, path, defects)
         defects.add(path, f"{str(error).partition(' - at ')[0]}: {shown(value)}")
     return _otherwise(field, value)
 
@@ -163,9 +165,7 @@ def _otherwise(field: msgspec.structs.FieldInfo, value: Any) -> Any:
 
 
 def _structs(field: msgspec.structs.FieldInfo, value: list[Any], path: str, defects: Defects) -> list[Any]:
-    kind = struct_in(field.type)
-    assert kind is not None
-    made = []
+    kind, made = _held(field), []
     for at, inner in enumerate(value):
         try:
             kept = msgspec.convert(inner, kind)
@@ -185,6 +185,12 @@ def _raw_list(value: Any, path: str, defects: Defects) -> Any:
         defects.add(path, f"expected an array, got {shown(value)}")
         return _ABSENT
     return [msgspec.Raw(msgspec.json.encode(inner)) for inner in value]
+
+
+def _held(field: msgspec.structs.FieldInfo) -> type[msgspec.Struct]:
+    kind = struct_in(field.type)
+    assert kind is not None, field.name
+    return kind
 
 
 def struct_in(kind: Any) -> type[msgspec.Struct] | None:
