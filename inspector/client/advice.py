@@ -1,0 +1,175 @@
+"""What a trainer is told: advice for a trajectory, admission of an environment version or task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+from inspector.task import State
+from inspector.verdict import Action, Cause, Decision, Mode
+
+Word = TypeVar("Word", bound=StrEnum)
+TRAINED_ON = (Action.KEEP, Action.OVERRIDE_REWARD)
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What to do with one trajectory; it binds only in enforce mode (see `binding`)."""
+
+    id: str
+    action: Action = Action.KEEP  # keep | exclude | override_reward; a hold is already resolved by the fail mode
+    reward_override: float | None = None
+    cause: Cause | None = None
+    final: bool = False
+    unaudited: bool = False  # nobody judged it: the service was away, late or still holds it
+    held: bool = False  # the service asked to wait; a trainer with a buffer may ask again until `until`
+    until: datetime | None = None
+    retry: bool = False  # a new rollout of the same task may succeed
+    mode: Mode = Mode.OBSERVE
+    enforced: bool = True
+    group: str | None = None
+    reason: str = ""  # why it is unaudited
+
+    @property
+    def binding(self) -> bool:
+        """Whether the trainer is to act on it; otherwise it only says what would have been done."""
+        return self.enforced and self.mode is Mode.ENFORCE
+
+
+class Decisions(msgspec.Struct, frozen=True, kw_only=True):
+    """The advice for one call of `decide`, in the order of what was passed in; by id with `decisions[id]`."""
+
+    advices: tuple[Advice, ...]
+    epoch: str = ""
+    seq: int = 0
+
+    def __getitem__(self, trajectory_id: str) -> Advice:
+        return next(advice for advice in reversed(self.advices) if advice.id == trajectory_id) if trajectory_id in self else _absent(trajectory_id)
+
+    def __contains__(self, trajectory_id: object) -> bool:
+        return any(advice.id == trajectory_id for advice in self.advices)
+
+    def __iter__(self) -> Iterator[Advice]:
+        return iter(self.advices)
+
+    def __len__(self) -> int:
+        return len(self.advices)
+
+    @property
+    def unaudited(self) -> int:
+        """How many were not judged in time."""
+        return sum(advice.unaudited for advice in self.advices)
+
+
+class Admission(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether to roll out, or to learn from, an environment version or one of its tasks."""
+
+    admitted: bool
+    state: State = State.ACTIVE
+    sampling_weight: float = 1.0  # below 1 under probation
+    mode: Mode = Mode.OBSERVE
+    would_refuse: bool = False  # what enforce mode would have done
+
+    def __bool__(self) -> bool:
+        return self.admitted
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision as the answer to a post or a lookup carries it; words that this client does not know stay text."""
+
+    action: str
+    final: bool = False
+    reward_override: float | None = None
+    cause: str | None = None
+    mode: str | None = None
+    enforced: bool = True
+    seq: int | None = None
+    retry: bool = False
+    until: datetime | None = None
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What `decide` knows of a trajectory before it is posted."""
+
+    id: str
+    group: str | None = None
+    refusal: str = ""  # why it cannot be posted at all
+
+
+def known(kind: type[Word], word: str | None) -> Word | None:
+    """The member of that value, None for what a newer service may say."""
+    return kind(word) if word is not None and word in kind._value2member_map_ else None
+
+
+def lowered(mode: Mode, ceiling: Mode | None) -> Mode:
+    """The run's mode; a client may lower enforce to observe, never raise it."""
+    return Mode.OBSERVE if ceiling is Mode.OBSERVE else mode
+
+
+class FailMode(StrEnum):
+    """What happens to what was not judged in time."""
+
+    OPEN = "open"  # kept, marked unaudited
+    CLOSED = "closed"  # its whole group is excluded
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """How this client reads the service's words: fail mode, and how far its mode may go."""
+
+    fail_mode: FailMode = FailMode.OPEN
+    ceiling: Mode | None = None
+    mode: Mode | None = None  # of the run, as last heard; None before anything was heard
+
+    def unaudited(self, asked: Asked, reason: str) -> Advice:
+        """Advice without a judgement. A closed client that never heard its run's mode takes its own word for it and excludes."""
+        heard = self.mode or (Mode.ENFORCE if self.fail_mode is FailMode.CLOSED else Mode.OBSERVE)
+        action = Action.EXCLUDE if self.fail_mode is FailMode.CLOSED else Action.KEEP
+        return Advice(id=asked.id, group=asked.group, action=action, unaudited=True, mode=lowered(heard, self.ceiling), reason=reason)
+
+    def advice(self, asked: Asked, ruling: Ruling) -> Advice:
+        """Advice from what the service decided."""
+        action = known(Action, ruling.action)
+        if action is Action.HOLD:
+            return msgspec.structs.replace(self.unaudited(asked, "held"), held=True, until=ruling.until)
+        if action not in (*TRAINED_ON, Action.EXCLUDE) or (action is Action.OVERRIDE_REWARD and ruling.reward_override is None):
+            return self.unaudited(asked, f"unknown action {ruling.action!r}")
+        mode = lowered(known(Mode, ruling.mode) or self.mode or Mode.OBSERVE, self.ceiling)
+        cause = known(Cause, ruling.cause)
+        return Advice(
+            id=asked.id, group=asked.group, action=action, reward_override=ruling.reward_override, cause=cause, final=ruling.final,
+            retry=ruling.retry, mode=mode, enforced=ruling.enforced,
+        )  # fmt: skip
+
+    def standing(self, trajectory_id: str, decision: Decision) -> Advice:
+        """Advice from an entry of the feed."""
+        ruling = Ruling(
+            action=decision.action, final=decision.final, reward_override=decision.reward_override, cause=decision.cause,
+            mode=decision.mode, enforced=decision.enforced, seq=decision.seq, retry=decision.retry, until=decision.until,
+        )  # fmt: skip
+        return self.advice(Asked(id=trajectory_id, group=decision.group), ruling)
+
+
+def with_their_groups(advices: Sequence[Advice]) -> tuple[Advice, ...]:
+    """The same advice, where one unaudited exclusion takes its whole group along."""
+    lost: Mapping[str, Advice] = {advice.group: advice for advice in advices if advice.group is not None and takes_its_group(advice)}
+    return tuple(_with_group(advice, lost.get(advice.group) if advice.group is not None else None) for advice in advices)
+
+
+def takes_its_group(advice: Advice) -> bool:
+    """Whether nothing of its group may be used: it is unaudited, and the fail mode is closed."""
+    return advice.unaudited and advice.action is Action.EXCLUDE
+
+
+def _with_group(advice: Advice, lost: Advice | None) -> Advice:
+    if lost is None or advice.action is Action.EXCLUDE:
+        return advice
+    return msgspec.structs.replace(
+        advice, action=Action.EXCLUDE, reward_override=None, final=False, mode=lost.mode, reason=f"its group holds the unaudited {lost.id}"
+    )
+
+
+def _absent(trajectory_id: str) -> Advice:
+    raise KeyError(trajectory_id)
