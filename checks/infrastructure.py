@@ -42,11 +42,11 @@ def _zero(**overrides: Any) -> dict[str, Any]:
     return envelope(**{"reward": 0.0, "verifier": None, "termination": {"reason": "error"}, **overrides})
 
 
-def _error(kind: str, boundary: str | None, message: str = "") -> list[dict[str, Any]]:
+def error_at(kind: str, boundary: str | None, message: str = "") -> list[dict[str, Any]]:
     return [{"type": kind, "boundary": boundary, "message": message}]
 
 
-_FAILED = {"exit_code": 1, "tests": {"collected": 12, "passed": 10, "failed": 2}}
+FAILED = {"exit_code": 1, "tests": {"collected": 12, "passed": 10, "failed": 2}}
 
 
 @check(
@@ -54,30 +54,30 @@ _FAILED = {"exit_code": 1, "tests": {"collected": 12, "passed": 10, "failed": 2}
     tier=Tier.EVIDENCE,
     cause=Cause.INFRASTRUCTURE,
     clean=[
-        example("not scored is the right answer to a dead sandbox", _zero(reward=None, errors=_error("SandboxDied", "sandbox"))),
-        example("the agent's own command made the tool fail", _zero(errors=_error("ToolTimeout", "tool"))),
-        example("the agent wrote more than the context holds", _zero(errors=_error("ContextLengthExceeded", "provider"))),
+        example("not scored is the right answer to a dead sandbox", _zero(reward=None, errors=error_at("SandboxDied", "sandbox"))),
+        example("the agent's own command made the tool fail", _zero(errors=error_at("ToolTimeout", "tool"))),
+        example("the agent wrote more than the context holds", _zero(errors=error_at("ContextLengthExceeded", "provider"))),
         example(
             "the provider's hiccup was overcome: the agent submitted and its tests failed",
-            _zero(errors=_error("RateLimited", "provider"), termination={"reason": "submitted"}, verifier=_FAILED),
+            _zero(errors=error_at("RateLimited", "provider"), termination={"reason": "submitted"}, verifier=FAILED),
         ),
         example(
             "it went on to its last step in spite of the provider",
-            _zero(errors=_error("RateLimited", "provider"), termination={"reason": "max_steps", "truncated": True}, verifier=_FAILED),
+            _zero(errors=error_at("RateLimited", "provider"), termination={"reason": "max_steps", "truncated": True}, verifier=FAILED),
         ),
         example(
             "the provider says that the prompt grew too long",
-            _zero(errors=_error("BadRequest", "provider", "This model's maximum context length is 8192 tokens")),
+            _zero(errors=error_at("BadRequest", "provider", "This model's maximum context length is 8192 tokens")),
         ),
-        example("it was paid in spite of the error", _zero(reward=1.0, errors=_error("SandboxDied", "sandbox"))),
-        example("an honest failure without any error", _zero(termination={"reason": "submitted"}, verifier=_FAILED)),
+        example("it was paid in spite of the error", _zero(reward=1.0, errors=error_at("SandboxDied", "sandbox"))),
+        example("an honest failure without any error", _zero(termination={"reason": "submitted"}, verifier=FAILED)),
     ],
     flagged=[
-        example("the sandbox died", _zero(errors=_error("SandboxDied", "sandbox", "container exited with 137"))),
-        example("the provider refused to serve, and nothing says how it ended", _zero(errors=_error("ServiceUnavailable", "provider"), termination=None)),
+        example("the sandbox died", _zero(errors=error_at("SandboxDied", "sandbox", "container exited with 137"))),
+        example("the provider refused to serve, and nothing says how it ended", _zero(errors=error_at("ServiceUnavailable", "provider"), termination=None)),
         example(
             "the harness crashed before the declared minimum was given",
-            _zero(reward=-1.0, errors=_error("KeyError", "harness")),
+            _zero(reward=-1.0, errors=error_at("KeyError", "harness")),
             declaration={"reward": {"min": -1}},
         ),
         example("it ended in an error that nobody typed, and nothing was verified", _zero()),
@@ -102,7 +102,7 @@ def broken_episode_scored_zero(
     excuses = [error for error in trajectory.errors if error.boundary in excusing and not _policys_own(error)]
     if excuses:
         yield from _broken(trajectory, reason, excuses[0])
-    elif not trajectory.errors and not _verified(trajectory.verifier):
+    elif not trajectory.errors and not verified(trajectory.verifier):
         yield Finding(message=f"it ended with reason 'error' and without a verifier report, yet the reward is {trajectory.reward:g} and not null")
     elif reason not in OWN_END and any(error.boundary is None and not _policys_own(error) for error in trajectory.errors):
         raise Inconclusive("an error without a boundary: it cannot be told whether the policy caused it")
@@ -112,9 +112,9 @@ def broken_episode_scored_zero(
 
 def _broken(trajectory: Trajectory, reason: str, error: EpisodeError) -> Iterator[Finding]:
     said = f"{error.type or 'an error'} at the boundary {error.boundary}"
-    if reason in ("", "error", "timeout", "cancelled") or (reason not in OWN_END and not _verified(trajectory.verifier)):
+    if reason in ("", "error", "timeout", "cancelled") or (reason not in OWN_END and not verified(trajectory.verifier)):
         yield Finding(message=f"{said} broke the episode (reason {reason or 'not given'!r}), yet the reward is {trajectory.reward:g} and not null")
-    elif reason not in OWN_END or not _verified(trajectory.verifier):
+    elif reason not in OWN_END or not verified(trajectory.verifier):
         raise Inconclusive(f"{said}, but the episode ended with reason {reason!r}: it may have been overcome")
 
 
@@ -126,7 +126,7 @@ def _broken(trajectory: Trajectory, reason: str, error: EpisodeError) -> Iterato
         example("out of steps is the task's rule", _zero(termination={"reason": "max_steps", "truncated": True})),
         example("out of tokens is the policy's own doing", _zero(termination={"reason": "max_tokens", "truncated": True})),
         example("not scored is the right answer to a time-out", _zero(reward=None, termination={"reason": "timeout", "timed_out": True})),
-        example("what stood there when time was up was verified", _zero(termination={"reason": "timeout", "timed_out": True}, verifier=_FAILED)),
+        example("what stood there when time was up was verified", _zero(termination={"reason": "timeout", "timed_out": True}, verifier=FAILED)),
         example(
             "all of the declared half hour was used",
             _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:30:01Z"),
@@ -135,7 +135,7 @@ def _broken(trajectory: Trajectory, reason: str, error: EpisodeError) -> Iterato
     ],
     flagged=[
         example("timed out, and nothing was verified", _zero(termination={"reason": "timeout", "truncated": True, "timed_out": True})),
-        example("cancelled from outside", _zero(termination={"reason": "cancelled"}, verifier=_FAILED)),
+        example("cancelled from outside", _zero(termination={"reason": "cancelled"}, verifier=FAILED)),
         example(
             "cut off after a third of the declared time",
             _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:10:00Z"),
@@ -154,7 +154,7 @@ def interrupted_episode_scored_zero(trajectory: Trajectory, declaration: Declara
     reason = _reason(trajectory)
     if reason == "cancelled":
         yield Finding(message=f"it was cancelled, yet the reward is {trajectory.reward:g} and not null")
-    elif (reason == "timeout" or trajectory.termination.timed_out) and not (_verified(trajectory.verifier) or _used_its_time(trajectory, declaration, used)):
+    elif (reason == "timeout" or trajectory.termination.timed_out) and not (verified(trajectory.verifier) or _used_its_time(trajectory, declaration, used)):
         yield Finding(message=f"it timed out and nothing was verified, yet the reward is {trajectory.reward:g} and not null")
 
 
@@ -175,7 +175,7 @@ def _policys_own(error: EpisodeError) -> bool:
     return bool(_OWN_LIMIT.search(f"{error.type} {(error.message or '')[:500]}"))
 
 
-def _verified(report: VerifierReport | None) -> bool:
+def verified(report: VerifierReport | None) -> bool:
     """Whether the verifier ran to its end."""
     return report is not None and not report.timed_out and (report.exit_code is not None or report.tests is not None)
 
@@ -185,64 +185,6 @@ def _used_its_time(trajectory: Trajectory, declaration: Declaration, share: floa
     if started is None or ended is None or seconds is None:
         return False
     return (ended - started).total_seconds() >= share * seconds
-
-
-# --- the verifier ----------------------------------------------------------------------------------------------------
-
-_KILLED = {
-    124: "timed out",
-    132: "illegal instruction",
-    134: "aborted",
-    135: "bus error",
-    136: "arithmetic error",
-    137: "killed",
-    139: "segmentation fault",
-    143: "terminated",
-}
-
-
-@check(
-    version=1,
-    tier=Tier.EVIDENCE,
-    cause=Cause.INFRASTRUCTURE,
-    clean=[
-        example("a crash that was left unscored", envelope(reward=None, verifier={"exit_code": 139})),
-        example("failing tests are an answer and not a crash", envelope(reward=0.0, verifier=_FAILED)),
-        example("the verifier's first try failed, its report is whole", envelope(errors=_error("ConnectionReset", "verifier"))),
-    ],
-    flagged=[
-        example("the verifier ran out of time", envelope(reward=0.0, verifier={"timed_out": True, "duration_s": 600.0})),
-        example("the verifier was killed and the agent was paid", envelope(verifier={"exit_code": 137})),
-        example("a signal, as Python reports it", envelope(reward=0.0, verifier={"exit_code": -11})),
-        example("the verifier could not be reached", envelope(reward=0.0, verifier=None, errors=_error("ConnectionRefused", "verifier"))),
-    ],
-)
-def crashed_verifier_scored(trajectory: Trajectory) -> Iterator[Finding]:
-    """The verifier timed out, crashed or could not be reached, yet there is a reward.
-
-    A number that no verifier gave is noise, whether it is high or low. A signal that the tests of the agent's work
-    ran into is only meant where it ended the verifier itself: its own exit code, its own time-out.
-    """
-    if trajectory.reward is None:
-        return
-    report = trajectory.verifier
-    if reason := _crash(report):
-        yield Finding(message=f"the verifier {reason}, yet the reward is {trajectory.reward:g} and not null")
-    elif not _verified(report) and (error := next((error for error in trajectory.errors if error.boundary is Boundary.VERIFIER), None)):
-        yield Finding(
-            message=f"{error.type or 'an error'} at the boundary verifier and no whole report of it, yet the reward is {trajectory.reward:g} and not null"
-        )
-
-
-def _crash(report: VerifierReport | None) -> str | None:
-    if report is None:
-        return None
-    if report.timed_out:
-        return "timed out" if report.duration_s is None else f"timed out after {report.duration_s:g} s"
-    code = report.exit_code
-    if code is None or (code >= 0 and code not in _KILLED):
-        return None
-    return f"was ended by signal {-code} (exit code {code})" if code < 0 else f"ended with exit code {code} ({_KILLED[code]})"
 
 
 @check(
