@@ -84,7 +84,7 @@ def _draft(path: Path, draft: Draft, parts: dict[str, Any]) -> Draft:
         draft.lose("agent/trajectory.json", "is not there or not readable: the steps of the agent are unknown")
         document = _empty(outcome)
     draft.document = document
-    draft.id = outcome.get("id") or outcome.get("trial_name") or document.get("trajectory_id")
+    draft.id = outcome.get("trial_name") or outcome.get("id") or document.get("trajectory_id")
     draft.task = outcome.get("task_name")
     draft.environment, draft.version = _environment(outcome)
     if isinstance(outcome.get("task_checksum"), str):

@@ -28,29 +28,36 @@ def looks_like(peek: Peek) -> float:
 
 def convert(path: Path, asked: Asked) -> Iterator[Draft | Refused]:
     """One trajectory a row; rows of one task are a group where the file has several."""
-    groups = _Groups(path)
+    overview = _Overview(path)
     for row in rows(path):
         if isinstance(row, Refused):
             yield row
         elif not isinstance(row.value, dict) or not isinstance(row.value.get("responses_create_params"), dict):
             yield Refused(row.source, "has no object `responses_create_params`")
         else:
-            yield _rollout(row, path, asked, groups)
+            yield _rollout(row, path, asked, overview)
 
 
-class _Groups:
-    """How many rollouts of each task a file holds: a group of one is none, and a row alone cannot tell."""
+class _Overview:
+    """What a row alone cannot tell: how many rollouts of each task a file holds, and whether a response id names one of them only."""
 
     def __init__(self, path: Path) -> None:
         self.stem = _stem(path)
         self.digest = ""
         self.sizes: Counter[tuple[str, Any]] = Counter()
+        self.ids: Counter[Any] = Counter()
         for row in rows(path):
             if isinstance(row, Row) and isinstance(row.value, dict):
                 self.digest = self.digest or Draft.of(row).digest[:12]
                 self.sizes[_task_key(row.value)] += 1
+                self.ids[_response_id(row.value)] += 1
 
-    def of(self, value: dict[str, Any]) -> dict[str, Any] | None:
+    def own_id(self, value: dict[str, Any]) -> str | None:
+        """The response's id, unless it is a placeholder that other rows have too."""
+        found = _response_id(value)
+        return found if self.ids[found] == 1 else None
+
+    def group(self, value: dict[str, Any]) -> dict[str, Any] | None:
         key = _task_key(value)
         if key[1] is None or self.sizes[key] < 2:
             return None
@@ -63,6 +70,11 @@ def _task_key(value: dict[str, Any]) -> tuple[str, Any]:
     return _agent(value), index if isinstance(index, int) else None
 
 
+def _response_id(value: dict[str, Any]) -> str | None:
+    found = _object(value.get("response")).get("id")
+    return found if isinstance(found, str) else None
+
+
 def _agent(value: dict[str, Any]) -> str:
     ref = value.get("agent_ref")
     return str(ref.get("name") or "") if isinstance(ref, dict) else ""
@@ -72,7 +84,7 @@ def _stem(path: Path) -> str:
     return path.name.split(".")[0][:80] or NAME
 
 
-def _rollout(row: Row, path: Path, asked: Asked, groups: _Groups) -> Draft:
+def _rollout(row: Row, path: Path, asked: Asked, overview: _Overview) -> Draft:
     value, draft = row.value, Draft.of(row)
     request, response = value["responses_create_params"], _object(value.get("response"))
     transcript = Transcript()
@@ -85,7 +97,8 @@ def _rollout(row: Row, path: Path, asked: Asked, groups: _Groups) -> Draft:
     draft.told(transcript, agent=agent or NAME, model=response.get("model") or request.get("model"), tools=request.get("tools"), final_metrics=totals)
     draft.environment = agent or value.get("environment") or value.get("env_name") or (None if asked.environment else _named_by_path(path))
     draft.task = next((value[name] for name in _TASK if isinstance(value.get(name), (str, int))), value.get("_ng_task_index"))
-    draft.put("group", groups.of(value))
+    draft.id = overview.own_id(value)
+    draft.put("group", overview.group(value))
     draft.score(value.get("reward"))
     if isinstance(value.get("reward_components"), dict):
         draft.components(value["reward_components"], "$.reward_components")
