@@ -332,34 +332,43 @@ class _File:
         read = memoryview(self._read(data, sum(frame[0] for frame in wanted)))
         pieces, at = [], 0
         for size, raw, crc in wanted:
-            try:
-                pieces.append(inflate(read[at : at + size], raw, crc))
-            except ValueError as error:
-                raise CorruptSegment(self._path, offset, str(error)) from error
+            pieces.append(self._checked(offset, read[at : at + size], raw, crc))
             at += size
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def _checked(self, offset: int, frame: Buffer, raw: int, crc: int) -> bytes:
+        try:
+            return inflate(frame, raw, crc)
+        except ValueError as error:
+            raise CorruptSegment(self._path, offset, str(error)) from error
+
     def whole(self, offset: int, size: int) -> tuple[Header | None, int] | None:
-        """(header, end) of the stretch at `offset`; None where the file ends or its tail is torn."""
+        """(header, end) of the stretch at `offset`; None where the file ends or its tail is torn; raises CorruptSegment."""
         start = self._read(offset, PREFIX.size)
-        if len(start) < PREFIX.size or not any(start[:8]):  # after a crash a tail may also read as zeros
+        end = offset + 8 + int.from_bytes(start[4:8], "little")
+        if len(start) < PREFIX.size or end > size:
             return None
-        if offset + 8 + int.from_bytes(start[4:8], "little") > size:
-            return None
-        header, end = decode(self._read, self._path, offset)
-        if header is None:
-            return None, end
-        if end + header.data_bytes > size:
-            return None
-        for length, raw, crc in header.frames:
-            try:
-                inflate(self._read(end, length), raw, crc)
-            except ValueError as error:
-                if end + length >= size:
-                    return None
-                raise CorruptSegment(self._path, offset, str(error)) from error
-            end += length
+        try:
+            header, end = decode(self._read, self._path, offset)
+            if header is not None and end + header.data_bytes > size:
+                return None
+            for length, raw, crc in header.frames if header is not None else ():
+                end += length
+                self._checked(offset, self._read(end - length, length), raw, crc)
+        except CorruptSegment:
+            if self._written(size) < max(end, offset + PREFIX.size):
+                return None
+            raise
         return header, end
+
+    def _written(self, size: int) -> int:
+        """Where the zeros begin in which the file ends: after a crash what was never written reads as zeros."""
+        while size:
+            block = self._read(max(size - (64 << 10), 0), min(size, 64 << 10))
+            if kept := len(block.rstrip(b"\0")):
+                return size - len(block) + kept
+            size -= len(block)
+        return 0
 
     def _read(self, at: int, size: int) -> bytes:
         read = os.pread(self._descriptor, size, at)

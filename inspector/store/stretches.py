@@ -6,16 +6,16 @@ import struct
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
 import zstandard
 
 from inspector import frames
-from inspector.bodies import Body, Framed
+from inspector.bodies import Framed
 from inspector.errors import InspectorError
 from inspector.frames import Buffer
 
@@ -40,6 +40,17 @@ class CorruptSegment(InspectorError):
         self.file = file
         self.offset = offset
         super().__init__(f"{file} at byte {offset}: {reason}")
+
+
+class Lines(Protocol):
+    """What stretches are made from: a `bodies.Body`, or single posts put together."""
+
+    @property
+    def lines(self) -> Sequence[bytes]: ...
+    @property
+    def refused(self) -> Mapping[int, str]: ...
+    @property
+    def frames(self) -> Sequence[Framed] | None: ...
 
 
 class Location(NamedTuple):
@@ -85,7 +96,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
         return None if key == NO_KEY else key
 
 
-def stretches_of(body: Body, keys: Sequence[UUID | None], received_ms: int, *, level: int = 3) -> list[Stretch]:
+def stretches_of(body: Lines, keys: Sequence[UUID | None], received_ms: int, *, level: int = 3) -> list[Stretch]:
     """The stretches of those lines of a body that have a key, one key per line. The client's frames are kept byte for byte where they can be."""
     if len(keys) != len(body.lines):
         raise ValueError(f"{len(keys)} keys for {len(body.lines)} lines")
@@ -175,13 +186,13 @@ def _parse(body: bytes, file: object, offset: int) -> Header:
     return header
 
 
-def _kept(body: Body, framed: Framed, keys: Sequence[UUID | None], received_ms: int) -> Stretch:
+def _kept(body: Lines, framed: Framed, keys: Sequence[UUID | None], received_ms: int) -> Stretch:
     positions = tuple(range(framed.first, framed.first + framed.lines))
     offsets = frames.step_offsets(body.lines[framed.first]) if len(framed.frames) > 1 else None
     return _stretch(body.lines, positions, keys, received_ms, framed.frames, framed.raw, offsets)
 
 
-def _framed_anew(body: Body, keys: Sequence[UUID | None], received_ms: int, level: int) -> Iterator[Stretch]:
+def _framed_anew(body: Lines, keys: Sequence[UUID | None], received_ms: int, level: int) -> Iterator[Stretch]:
     wanted = [at for at, key in enumerate(keys) if key is not None and at not in body.refused]
     compressor = zstandard.ZstdCompressor(level=level, write_content_size=True)
     for run in frames.runs([body.lines[at] for at in wanted]):
