@@ -1,0 +1,237 @@
+"""One worker's audits: blocks are leased, inspected with no transaction open, and closed in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from inspector import engine as checks_engine
+from inspector import gates
+from inspector.audit import deciding, group_work, isolation, stops, subjects
+from inspector.audit.deciding import Circumstances, Judged
+from inspector.audit.plans import Plan, Plans
+from inspector.audit.subjects import Audited, Opened
+from inspector.catalog import Catalog
+from inspector.engine import Needs
+from inspector.policy import Policy
+from inspector.store import decisions, environments, groups, runs, selections, trajectories, verdicts, work
+from inspector.store.decisions import Numbered
+from inspector.store.segments import SegmentReader
+from inspector.store.session import driver, transaction
+from inspector.store.trajectories import Subject
+from inspector.store.verdicts import NewVerdict
+from inspector.store.work import Claim
+from inspector.task import UNDECLARED
+from inspector.trajectory import EnvironmentRef, Header, TaskRef
+from inspector.verdict import Action, Verdict
+
+log = structlog.get_logger()
+
+
+class Pace(NamedTuple):
+    """How blocks are taken; times in seconds."""
+
+    lease_s: float = 30.0
+    deadline_s: float = 10.0  # of one block; then its worker ends, and the block comes back smaller
+    block: int = work.BLOCK
+    stop_share: float = 0.20
+    stop_window: int = 1000
+
+
+class Closing(NamedTuple):
+    """What a closed block leads to."""
+
+    projects: set[int]  # whose waiting readers are to be woken
+    watches: list[stops.Watch]
+    first: list[Judged]  # those that had no verdict before
+
+
+class Auditor:
+    """What one worker process needs to audit."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        reader: SegmentReader,
+        catalog: Catalog,
+        policy: Policy,
+        pace: Pace,
+        *,
+        wake: Callable[[set[int]], None],
+        watch: Callable[[stops.Watch], None],
+        alarms: bool = True,
+    ) -> None:
+        self.engine = engine
+        self.reader = reader
+        self.policy = policy
+        self.pace = pace
+        self.plans = Plans(catalog.checks)
+        self.wake = wake
+        self.watch = watch
+        self.alarms = alarms  # False in a thread, where no alarm can be set
+        with transaction(engine) as session:
+            self.policy_id = selections.policy(session, policy.name, policy.digest.encode())
+
+    def drain(self) -> int:
+        """Audit until nothing is left to claim; how many subjects."""
+        done = 0
+        while claims := self.claim():
+            self.audit(claims)
+            done += len(claims)
+        return done
+
+    def claim(self) -> list[Claim]:
+        """Lease a block."""
+        with transaction(self.engine) as session:
+            driver(session).execute("SET LOCAL synchronous_commit = off")  # a lease that is lost with the server only costs a second claim
+            return work.claim(session, self.pace.lease_s, block=self.pace.block)
+
+    def audit(self, claims: Sequence[Claim]) -> None:
+        """Inspect a block and close it."""
+        if self.alarms:
+            isolation.deadline(self.pace.deadline_s + (2.0 if claims[0].claims > 2 else 0.0))
+        judged = self._inspect([claim for claim in claims if claim.key is not None])
+        if self.alarms:
+            isolation.no_deadline()
+        closing = self._close(claims, judged)
+        if closing.projects:
+            self.wake(closing.projects)
+        for watched in closing.watches:
+            self.watch(watched)
+        self._look_back(closing.first)
+
+    # --- inspecting ------------------------------------------------------------------------------------------------
+
+    def _inspect(self, claims: Sequence[Claim]) -> list[Judged]:
+        if not claims:
+            return []
+        with transaction(self.engine) as session:
+            opened, damaged = subjects.open_block(session, self.reader, claims)
+            kinds = {(s.project, s.selection) for s in [o.subject for o in opened] + [subject for _, subject, _ in damaged]}
+            plans = {kind: self.plans.of(session, *kind) for kind in kinds}
+        audited = [self._damaged(claim, subject, reason, plans[subject.project, subject.selection]) for claim, subject, reason in damaged]
+        for project, selection in {(o.subject.project, o.subject.selection) for o in opened}:
+            mine = [o for o in opened if (o.subject.project, o.subject.selection) == (project, selection)]
+            audited += self._run(project, mine, plans[project, selection])
+        means = self._honest_means(audited)
+        return [self._judged(a, plans[a.subject.project, a.subject.selection], means(a)) for a in audited]
+
+    def _judged(self, audited: Audited, plan: Plan, honest_mean: float | None) -> Judged:
+        return Judged(audited, plan, deciding.judge(self.policy, audited, plan, honest_mean))
+
+    def _run(self, project: int, opened: Sequence[Opened], plan: Plan) -> list[Audited]:
+        if opened[0].claim.claims > 2:
+            return [isolation.audit_alone(o, plan, Needs([o.declaration]), self.pace.deadline_s) for o in opened]
+        read = [gates.read(o.line, str(o.subject.key)) for o in opened]
+        contents = [subjects.content_of(trajectory) for trajectory in read]
+        with transaction(self.engine) as session:
+            needs = subjects.needs(session, project, opened, read, contents)
+        assessed = checks_engine.run(plan.checks, read, needs)
+        return [
+            Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment))
+            for o, trajectory, content, assessment in zip(opened, read, contents, assessed, strict=True)
+        ]
+
+    def _damaged(self, claim: Claim, subject: Subject, reason: str, plan: Plan) -> Audited:
+        log.error("damaged trajectory", trajectory=str(subject.key), reason=reason)
+        unknown = EnvironmentRef(id="unknown/unknown", version="0")
+        header = Header(id=subject.id, environment=unknown, task=TaskRef(id="unknown"), reward=subject.reward)
+        return Audited(claim, subject, header, UNDECLARED, None, plan.all_erred(reason))
+
+    def _honest_means(self, audited: Sequence[Audited]) -> Callable[[Audited], float | None]:
+        suspects = [a.subject for a in audited if a.assessment.findings]
+        known: dict[tuple[int, int], tuple[int, float]] = {}
+        if suspects:
+            with transaction(self.engine) as session:
+                for project in {s.project for s in suspects}:
+                    found = environments.honest_means(session, project, {s.environment_version for s in suspects if s.project == project})
+                    known |= {(project, version): counted for version, counted in found.items()}
+
+        def mean(a: Audited) -> float | None:
+            count, total = known.get((a.subject.project, a.subject.environment_version), (0, 0.0))
+            return self.policy.honest_mean(total, count, a.declaration)
+
+        return mean
+
+    # --- closing ---------------------------------------------------------------------------------------------------
+
+    def _close(self, claims: Sequence[Claim], judged: Sequence[Judged]) -> Closing:
+        """One transaction: what is still ours is written, with the feed's numbers last."""
+        with transaction(self.engine) as session:
+            held = work.close(session, claims)
+            if len(held) < len(claims):
+                log.warning("lease lost", subjects=len(claims) - len(held))
+            ours = [j for j in judged if j.audited.claim.id in held]
+            entries, watches, first = self._write(session, ours)
+            for project, group_entries in group_work.decide(session, self.policy, [c for c in claims if c.id in held]).items():
+                entries.setdefault(project, []).extend(group_entries)
+            for project in sorted(entries):
+                decisions.append(session, project, entries[project])
+        return Closing({j.audited.subject.project for j in ours} | set(entries), watches, first)
+
+    def _write(self, session: Session, judged: Sequence[Judged]) -> tuple[dict[int, list[Numbered]], list[stops.Watch], list[Judged]]:
+        if not judged:
+            return {}, [], []
+        earlier = verdicts.replace(session, [j.audited.subject.key for j in judged])
+        rows = {j.audited.subject.key: deciding.verdict_row(j, self.policy_id, earlier.get(j.audited.subject.key)) for j in judged}
+        verdicts.add(session, list(rows.values()), [row for j in judged if j.audited.assessment.findings for row in deciding.finding_rows(j)])
+        self._count(session, judged, earlier)
+        acted = [j for j in judged if j.judgement.action is not Action.KEEP]
+        stopped, watches = stops.review(session, self.policy, acted, share=self.pace.stop_share, window=self.pace.stop_window) if acted else ([], [])
+        for stop in stopped:
+            log.warning("enforcement stopped", run=stop.run, check=stop.check, share=stop.share)
+        run_ids = {j.audited.subject.run for j in judged if j.audited.subject.run is not None}
+        now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids))
+        entries: dict[int, list[Numbered]] = {}
+        for j in judged:
+            key = j.audited.subject.key
+            entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, f"policy:{self.policy.name}")
+            if entry is not None:
+                entries.setdefault(j.audited.subject.project, []).append(entry)
+        return entries, watches, [j for j in judged if j.audited.subject.key not in earlier]
+
+    def _count(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> None:
+        """Members of groups, honest rewards and confirmed exploits; a second audit of a trajectory counts nothing again."""
+        members: dict[int, int] = {}
+        again: set[tuple[int, int]] = set()
+        honest: dict[int, dict[int, tuple[int, float]]] = {}
+        exploits: dict[int, int] = {}
+        for j in judged:
+            subject = j.audited.subject
+            if subject.key in earlier:
+                if subject.group_id is not None:
+                    again.add((subject.project, subject.group_id))
+                continue
+            if subject.group_id is not None:
+                members[subject.group_id] = members.get(subject.group_id, 0) + 1
+            if j.judgement.confirmed_exploit:
+                exploits[subject.task] = exploits.get(subject.task, 0) + 1
+            if j.judgement.verdict is Verdict.ACCEPT and subject.reward is not None:
+                of_project = honest.setdefault(subject.project, {})
+                count, total = of_project.get(subject.environment_version, (0, 0.0))
+                of_project[subject.environment_version] = (count + 1, total + subject.reward)
+        projects = {j.audited.subject.group_id: j.audited.subject.project for j in judged}
+        complete = groups.count_audited(session, members)
+        work.add_groups(session, sorted({(projects[group], group) for group in complete} | again))
+        for project in sorted(honest):
+            environments.learn_honest(session, project, honest[project])
+        environments.count_exploits(session, exploits)
+
+    def _look_back(self, first: Sequence[Judged]) -> None:
+        """Trajectories with the same steps and another reward that were closed before, or at the same time by another worker, could not know of these.
+
+        They are audited once more. Only first audits look back, so it ends.
+        """
+        with transaction(self.engine) as session:
+            for project in sorted({j.audited.subject.project for j in first}):
+                contents = [j.audited.content for j in first if j.audited.subject.project == project and j.audited.content is not None]
+                disagreeing: set[UUID] = set()
+                for found in trajectories.twins(session, project, contents).values():
+                    disagreeing |= {key for _, reward, task, key in found if any(task == t and reward != r for _, r, t, _ in found)}
+                if disagreeing:
+                    work.add_trajectories(session, project, verdicts.not_quarantined(session, sorted(disagreeing)))

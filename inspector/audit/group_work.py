@@ -1,0 +1,77 @@
+"""Decides a group together, once all its members were audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlmodel import Session
+
+from inspector.audit.deciding import Circumstances
+from inspector.policy import Policy
+from inspector.store import environments, groups, runs, verdicts, work
+from inspector.store.codes import ACTIONS
+from inspector.store.decisions import Numbered
+from inspector.store.groups import Member
+from inspector.store.work import Claim
+from inspector.verdict import Action, Decision, Judgement, Scope, Verdict
+
+
+def decide(session: Session, policy: Policy, claims: Sequence[Claim]) -> dict[int, list[Numbered]]:
+    """Feed entries of each project for these groups; their members are final afterwards."""
+    wanted = {claim.group: claim.project for claim in claims if claim.group is not None}
+    if not wanted:
+        return {}
+    members = groups.members(session, wanted)
+    names = groups.names(session, wanted)
+    _ask_again_where_mixed(session, wanted, members)
+    run_ids = {m.run for found in members.values() for m in found if m.run is not None}
+    now = Circumstances(runs.modes(session, run_ids), {})
+    run_names = runs.names(session, run_ids)
+    entries: dict[int, list[Numbered]] = {}
+    exploits: dict[int, int] = {}
+    for group, found in sorted(members.items()):
+        judged = policy.judge_group([_judgement(m) for m in found], [m.reward for m in found])
+        if judged.action is not Action.EXCLUDE:
+            continue
+        for at in judged.confirmed_exploits:
+            exploits[found[at].task] = exploits.get(found[at].task, 0) + 1
+        out = [m for m in found if ACTIONS[m.action] is not Action.EXCLUDE and not m.by_person]
+        verdicts.exclude(session, [m.key for m in out])
+        entries.setdefault(wanted[group], []).extend(_entry(m, names[group], run_names, now, judged.reason, policy.name) for m in out)
+    environments.count_exploits(session, exploits)
+    verdicts.finish(session, [m.key for found in members.values() for m in found])
+    return entries
+
+
+def _ask_again_where_mixed(session: Session, wanted: dict[int, int], members: dict[int, list[Member]]) -> None:
+    """Members that were audited before the other task came could not know; they are audited once more."""
+    mixed = [group for group, found in members.items() if len({m.task for m in found}) > 1]
+    for group in groups.mark_mixed(session, mixed):
+        work.add_trajectories(session, wanted[group], [m.key for m in members[group]])
+
+
+def _judgement(member: Member) -> Judgement:
+    return Judgement(verdict=Verdict(member.verdict), probability=0.0, action=ACTIONS[member.action], reward_override=member.reward_override)
+
+
+def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumstances, reason: str, author: str) -> Numbered:
+    decision = Decision(
+        seq=0,
+        scope=Scope.GROUP,
+        action=Action.EXCLUDE,
+        trajectory=member.id,
+        key=str(member.key),
+        group=group,
+        environment=member.environment,
+        version=member.version,
+        task=member.task_name,
+        run=run_names.get(member.run) if member.run is not None else None,
+        final=True,
+        author=f"policy:{author}",
+        mode=now.mode(member.run),
+        reasons=(reason,),
+        supersedes=member.seq,
+        decided_at=datetime.now(UTC),
+    )
+    return Numbered(decision, member.key)

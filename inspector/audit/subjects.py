@@ -1,0 +1,98 @@
+"""Reads a claimed block: the lines from their segments, and what their checks may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlmodel import Session
+
+from inspector import gates
+from inspector.check import History, Twin
+from inspector.engine import Assessment, Needs
+from inspector.store import environments, groups, trajectories
+from inspector.store.segments import SegmentReader
+from inspector.store.stretches import CorruptSegment
+from inspector.store.trajectories import Subject
+from inspector.store.work import Claim
+from inspector.task import Declaration
+from inspector.trajectory import Header, Trajectory
+
+
+class Opened(NamedTuple):
+    """A claimed trajectory with its line."""
+
+    claim: Claim
+    subject: Subject
+    line: bytes
+    declaration: Declaration
+
+
+class Audited(NamedTuple):
+    """A claimed trajectory with what the checks said of it."""
+
+    claim: Claim
+    subject: Subject
+    header: Header
+    declaration: Declaration
+    content: int | None
+    assessment: Assessment
+
+
+def open_block(session: Session, reader: SegmentReader, claims: Sequence[Claim]) -> tuple[list[Opened], list[tuple[Claim, Subject, str]]]:
+    """The claimed trajectories that still exist, and those whose stored bytes are damaged, with what is wrong."""
+    found = trajectories.subjects(session, [claim.key for claim in claims if claim.key])
+    held = [(claim, found[claim.key]) for claim in claims if claim.key in found]
+    declared = environments.declarations(session, {subject.task for _, subject in held})
+    opened, damaged = [], []
+    for project in {subject.project_uuid for _, subject in held}:
+        mine = [(claim, subject) for claim, subject in held if subject.project_uuid == project]
+        for (claim, subject), line in zip(mine, _lines(reader, project, [subject for _, subject in mine]), strict=True):
+            if isinstance(line, bytes):
+                opened.append(Opened(claim, subject, line, declared[subject.task]))
+            else:
+                damaged.append((claim, subject, line))
+    return opened, damaged
+
+
+def _lines(reader: SegmentReader, project: UUID, subjects: Sequence[Subject]) -> Iterable[bytes | str]:
+    try:
+        return reader.lines(project, [subject.location for subject in subjects])
+    except CorruptSegment:  # find out which
+        return [_line(reader, project, subject) for subject in subjects]
+
+
+def _line(reader: SegmentReader, project: UUID, subject: Subject) -> bytes | str:
+    try:
+        return reader.line(project, subject.location)
+    except CorruptSegment as error:
+        return f"the stored bytes are damaged: {error}"
+
+
+def content_of(trajectory: Trajectory) -> int:
+    """A 64-bit number that is equal for equal steps; what it finds is compared by environment version and task again."""
+    return int.from_bytes(gates.content_hash(trajectory)[:8], "big", signed=True)
+
+
+def needs(session: Session, project: int, opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:
+    """What the checks of one project's block may ask for."""
+    twins: dict[str, Sequence[Twin]] = {t.key: found for t, found in zip(read, twins_of(session, project, opened, contents), strict=True) if found}
+    tasks = groups.tasks_of(session, {o.subject.group_id for o in opened if o.subject.group_id is not None})
+    of_group = {t.key: tasks[o.subject.group_id] for t, o in zip(read, opened, strict=True) if o.subject.group_id is not None}
+    return Needs([o.declaration for o in opened], History(twins, of_group))
+
+
+def twins_of(session: Session, project: int, opened: Sequence[Opened], contents: Sequence[int]) -> list[list[Twin]]:
+    """For each trajectory: others of its task, stored or in the same block, with the same steps."""
+    stored = trajectories.twins(session, project, contents)
+    beside: dict[tuple[int, int], list[Opened]] = {}
+    for o, content in zip(opened, contents, strict=True):
+        beside.setdefault((content, o.subject.task), []).append(o)
+    found = []
+    for o, content in zip(opened, contents, strict=True):
+        known = {key: Twin(id_, reward) for id_, reward, task, key in stored.get(content, ()) if task == o.subject.task}
+        known |= {other.subject.key: Twin(other.subject.id, other.subject.reward) for other in beside[content, o.subject.task]}
+        known.pop(o.subject.key, None)
+        found.append(list(known.values()))
+    return found

@@ -1,0 +1,242 @@
+"""Takes posted lines in: the door, what was known before, the segment, the rows, the bell; acknowledged means durable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from inspector import gates
+from inspector.bodies import Framed
+from inspector.errors import BadSubmission, Unavailable
+from inspector.gates import Admitted
+from inspector.keys import new_keys
+from inspector.queue import Doorbell
+from inspector.settings import Limits
+from inspector.store import environments, groups, runs, trajectories
+from inspector.store.environments import EnvironmentName
+from inspector.store.groups import GroupName
+from inspector.store.segments import SegmentWriter
+from inspector.store.session import driver, transaction
+from inspector.store.stretches import Location, located, stretches_of
+from inspector.store.trajectories import NewTrajectory
+from inspector.verdict import Mode
+
+ATTEMPTS = 5  # at the rows of one body, each time without those ids that came in meanwhile
+
+
+class Status(StrEnum):
+    """What became of a posted line."""
+
+    CREATED = "created"
+    DUPLICATE = "duplicate"  # the same id with the same bytes: it is there already
+    CONFLICT = "conflict"  # the same id with other bytes: what came first stays
+    REJECTED = "rejected"
+
+
+class Receipt(NamedTuple):
+    """The answer to one line."""
+
+    status: Status
+    id: str | None = None
+    key: UUID | None = None
+    mode: Mode | None = None  # of its run
+    reason: str | None = None
+    path: str | None = None
+
+
+class Project(NamedTuple):
+    """Whose line it is."""
+
+    id: int
+    uuid: UUID
+
+
+class Posting(NamedTuple):
+    """Lines that go in together. Frames that came with them are stored as they came; without them the lines are framed here."""
+
+    lines: Sequence[bytes]
+    refused: Mapping[int, str]  # lines that were not kept, by their position, with the reason
+    frames: Sequence[Framed] | None
+
+
+class Intake:
+    """What one process needs to take lines in."""
+
+    def __init__(self, engine: Engine, writer: SegmentWriter, doorbell: Doorbell, selection: int, limits: Limits) -> None:
+        self.engine = engine
+        self.writer = writer
+        self.doorbell = doorbell
+        self.selection = selection  # of checks, stored with each new trajectory
+        self.limits = limits
+
+    def accept(self, project: Project, posting: Posting) -> list[Receipt]:
+        """One receipt a line, in their order. Returns only when what is `created` is durable, bytes and rows.
+
+        Raises Unavailable or StorageFull when nothing of the posting was acknowledged; the same posting may be sent again.
+        """
+        receipts: list[Receipt | None] = [None] * len(posting.lines)
+        fresh = self._door(posting, receipts)
+        with transaction(self.engine) as session:
+            driver(session).execute("SET LOCAL synchronous_commit = off")  # names, not promises: the rows' own commit makes them durable
+            self._recognise(session, project, fresh, receipts)
+            references = _refer(session, project, fresh.values())
+        if fresh:
+            self._store(project, posting, fresh, references, receipts)
+            self.doorbell.ring()
+        return [self._answered(receipt) for receipt in receipts]
+
+    def _door(self, posting: Posting, receipts: list[Receipt | None]) -> dict[int, Admitted]:
+        """The lines that pass the first gate and are not twice in this posting, by position."""
+        fresh: dict[int, Admitted] = {}
+        first: dict[str, Admitted] = {}
+        for at, line in enumerate(posting.lines):
+            if at in posting.refused:
+                receipts[at] = Receipt(Status.REJECTED, reason=posting.refused[at], path="$")
+                continue
+            try:
+                admitted = gates.admit(line, self.limits)
+            except BadSubmission as error:
+                receipts[at] = Receipt(Status.REJECTED, reason=error.reason, path=error.path)
+                continue
+            earlier = first.setdefault(admitted.envelope.id, admitted)
+            if earlier is admitted:
+                fresh[at] = admitted
+            else:
+                receipts[at] = _again(admitted, earlier.sha256, None)
+        return fresh
+
+    def _recognise(self, session: Session, project: Project, fresh: dict[int, Admitted], receipts: list[Receipt | None]) -> None:
+        """Take out what the project posted before."""
+        known = trajectories.known(session, project.id, [admitted.envelope.id for admitted in fresh.values()])
+        for at, admitted in list(fresh.items()):
+            if admitted.envelope.id in known:
+                key, sha256 = known[admitted.envelope.id]
+                receipts[at] = _again(admitted, sha256, key)
+                del fresh[at]
+
+    def _store(self, project: Project, posting: Posting, fresh: dict[int, Admitted], references: References, receipts: list[Receipt | None]) -> None:
+        keys: list[UUID | None] = [None] * len(posting.lines)
+        for at, key in zip(fresh, new_keys(len(fresh)), strict=True):
+            keys[at] = key
+        stretches = stretches_of(posting, keys, int(time.time() * 1000))
+        places = located(stretches, self.writer.append(project.uuid, stretches))  # fdatasync has returned
+        rows = {at: self._row(project, admitted, _given(keys[at]), places[at], references) for at, admitted in fresh.items()}
+        for _ in range(ATTEMPTS):
+            try:
+                with transaction(self.engine) as session:
+                    trajectories.add(session, list(rows.values()))
+                break
+            except psycopg.errors.UniqueViolation:  # another post of the same id was faster; its rows are there now
+                with transaction(self.engine) as session:
+                    self._recognise(session, project, fresh, receipts)
+                rows = {at: rows[at] for at in fresh}
+            except psycopg.DataError:
+                rows = self._one_by_one(rows, receipts)
+                break
+        else:
+            raise Unavailable("other posts of the same ids keep coming in between")
+        for at, row in rows.items():
+            receipts[at] = Receipt(Status.CREATED, row.id, row.key, references.mode(fresh[at]))
+
+    def _one_by_one(self, rows: dict[int, NewTrajectory], receipts: list[Receipt | None]) -> dict[int, NewTrajectory]:
+        """Only the row that Postgres refuses is refused."""
+        stored: dict[int, NewTrajectory] = {}
+        for at, row in rows.items():
+            try:
+                with transaction(self.engine) as session:
+                    trajectories.add(session, [row])
+                stored[at] = row
+            except psycopg.DataError as error:
+                receipts[at] = Receipt(Status.REJECTED, row.id, reason=f"cannot be stored: {error.diag.message_primary}", path="$")
+            except psycopg.errors.UniqueViolation:
+                receipts[at] = Receipt(Status.DUPLICATE, row.id)
+        return stored
+
+    def _row(self, project: Project, admitted: Admitted, key: UUID, place: Location, references: References) -> NewTrajectory:
+        envelope = admitted.envelope
+        run = envelope.run
+        return NewTrajectory(
+            key=key,
+            project=project.id,
+            environment_version=references.environment(admitted),
+            task=references.task(admitted),
+            run=references.run(admitted),
+            group_id=references.group(admitted),
+            step=run.step if run else None,
+            policy_version=run.policy_version if run else None,
+            reward=envelope.reward,
+            segment=place.segment,
+            place=place.offset,
+            length=len(admitted.line),
+            selection=self.selection,
+            line=place.line,
+            sha256=admitted.sha256,
+            id=envelope.id,
+        )
+
+    @staticmethod
+    def _answered(receipt: Receipt | None) -> Receipt:
+        assert receipt is not None, "every line is answered"
+        return receipt
+
+
+class References(NamedTuple):
+    """Ids of the rows that a posting speaks of."""
+
+    environments: Mapping[EnvironmentName, int]
+    tasks: Mapping[tuple[int, str], int]
+    runs: Mapping[str, tuple[int, Mode]]
+    groups: Mapping[tuple[int | None, str], int]
+
+    def environment(self, admitted: Admitted) -> int:
+        """Of its environment version."""
+        ref = admitted.envelope.environment
+        return self.environments[EnvironmentName(ref.id, ref.version)]
+
+    def task(self, admitted: Admitted) -> int:
+        """Of its task."""
+        return self.tasks[self.environment(admitted), admitted.envelope.task.id]
+
+    def run(self, admitted: Admitted) -> int | None:
+        """Of its run, if it names one."""
+        run = admitted.envelope.run
+        return self.runs[run.id][0] if run else None
+
+    def mode(self, admitted: Admitted) -> Mode:
+        """Of its run; what belongs to no run is observed."""
+        run = admitted.envelope.run
+        return self.runs[run.id][1] if run else Mode.OBSERVE
+
+    def group(self, admitted: Admitted) -> int | None:
+        """Of its group, if it names one."""
+        group = admitted.envelope.group
+        return self.groups[self.run(admitted), group.id] if group else None
+
+
+def _refer(session: Session, project: Project, fresh: Iterable[Admitted]) -> References:
+    envelopes = [admitted.envelope for admitted in fresh]
+    found = environments.ensure(session, project.id, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
+    tasks = environments.ensure_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
+    run_ids = runs.ensure(session, project.id, {(e.run.id, e.run.trainer) for e in envelopes if e.run})
+    names = [GroupName(run_ids[e.run.id][0] if e.run else None, e.group.id, e.group.size) for e in envelopes if e.group]
+    return References(found, tasks, run_ids, groups.touch(session, project.id, names))
+
+
+def _again(admitted: Admitted, sha256: bytes, key: UUID | None) -> Receipt:
+    """The answer to an id that is known."""
+    id_ = admitted.envelope.id
+    if admitted.sha256 == sha256:
+        return Receipt(Status.DUPLICATE, id_, key)
+    return Receipt(Status.CONFLICT, id_, key, reason=f"{id_!r} was posted before with other bytes; the first stays", path="$.id")
+
+
+def _given(key: UUID | None) -> UUID:
+    assert key is not None, "every fresh line was given a key"
+    return key

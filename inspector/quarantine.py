@@ -1,0 +1,57 @@
+"""Changes the state of an environment version or of one of its tasks, and tells every project that posted it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlmodel import Session
+
+from inspector.store import decisions, environments
+from inspector.task import State
+from inspector.verdict import Action, Decision, Mode, Scope
+
+PROBATION_WEIGHT = 0.25  # of the usual sampling, where nobody says otherwise
+
+
+def set_state(
+    session: Session,
+    environment: str,
+    version: str,
+    task: str | None,
+    state: State,
+    *,
+    author: str,
+    note: str,
+    weight: float | None = None,
+    project: int | None,
+) -> dict[int, int]:
+    """Put it in a state; the feed head of each project that was told. Raises Unknown for what `project` does not see (None sees all)."""
+    environment_version = environments.find(session, project, environment, version)
+    task_id = environments.find_task(session, environment_version, task) if task is not None else None
+    if state is State.PROBATION and weight is None:
+        weight = PROBATION_WEIGHT
+    before = environments.set_state(session, environment_version, task_id, state, weight, author=author, note=note)
+    decision = Decision(
+        seq=0,
+        scope=Scope.ENVIRONMENT_VERSION if task is None else Scope.TASK,
+        action=Action.SET_STATE,
+        environment=environment,
+        version=version,
+        task=task,
+        state=state,
+        sampling_weight=weight,
+        final=True,
+        author=author,
+        mode=Mode.ENFORCE,  # what it means is for each run's own mode to say
+        reasons=(f"{before.value} -> {state.value}" + (f": {note}" if note else ""),),
+        decided_at=datetime.now(UTC),
+    )
+    return decisions.append_states(session, {project_id: [decision] for project_id in environments.projects_of(session, environment_version)})
+
+
+def watch(session: Session, environment: str, version: str, reason: str) -> dict[int, int]:
+    """Put an active environment version on watch; nothing happens to one that is in another state."""
+    environment_version = environments.find(session, None, environment, version)
+    if environments.one(session, environment_version)[0] is not State.ACTIVE:
+        return {}
+    return set_state(session, environment, version, None, State.WATCH, author="policy", note=reason, project=None)

@@ -1,0 +1,107 @@
+"""The Celery application and the doorbell: a message has no payload, the work list in Postgres is the truth."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import redis
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from inspector.settings import Settings, load
+
+AUDIT = "inspector.audit"
+SWEEP = "inspector.sweep"
+BELL = "inspector:bell:audit"
+BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
+
+
+def application(settings: Settings | None = None) -> Celery:
+    """The application that workers, beat and doorbells share."""
+    settings = settings or load()
+    app = Celery("inspector", include=["inspector.worker.tasks"])
+    app.conf.update(
+        broker_url=settings.redis_url or _filesystem_url(),
+        broker_transport_options={} if settings.redis_url else _filesystem_options(),
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_default_queue="audit",
+        worker_prefetch_multiplier=1,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_hijack_root_logger=False,
+        worker_max_memory_per_child=1_500_000,  # kB; a child that grew is replaced between two tasks
+        beat_schedule={"sweep": {"task": SWEEP, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s * 2}}},
+    )
+    return app
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("INSPECTOR_BROKER_DIR", Path(tempfile.gettempdir()) / f"inspector-broker-{os.getuid()}"))
+
+
+def _filesystem_url() -> str:
+    return "filesystem://"
+
+
+def _filesystem_options() -> dict[str, object]:
+    folder = _folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {"data_folder_in": str(folder), "data_folder_out": str(folder), "polling_interval": 0.1}
+
+
+class Doorbell:
+    """Rings for the audit workers after a commit. A bell that cannot be rung is counted, never raised: the sweep finds the work."""
+
+    def __init__(self, celery: Celery, redis_url: str) -> None:
+        self._celery = celery
+        self._redis = redis_client(redis_url) if redis_url else None
+        self._lock = threading.Lock()
+        self._rung_at = 0.0
+        self.failures = 0
+
+    def ring(self) -> bool:
+        """Ring unless a bell is already waiting; False when it could not be rung."""
+        try:
+            if self._waiting():
+                return True
+            self._celery.send_task(AUDIT, queue="audit", retry=False, ignore_result=True)
+        except (OperationalError, redis.RedisError, OSError):
+            self.failures += 1
+            return False
+        return True
+
+    def heard(self) -> None:
+        """A worker has come: from now on a new bell is a new visit. Call it before claiming."""
+        if self._redis is None:
+            return
+        try:
+            self._redis.delete(BELL)
+        except redis.RedisError:
+            self.failures += 1
+
+    def _waiting(self) -> bool:
+        if self._redis is not None:
+            return not self._redis.set(BELL, b"1", nx=True, px=BELL_TTL_MS)
+        with self._lock:  # without Redis, bells are only thinned out within this process
+            now = time.monotonic()
+            if now - self._rung_at < 0.05:
+                return True
+            self._rung_at = now
+        return False
+
+
+def redis_client(redis_url: str) -> redis.Redis:
+    """A client with time limits; understands Celery's `redis+socket://` too."""
+    options = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
+    if redis_url.startswith("redis+socket://"):
+        return redis.Redis.from_url(redis_url.replace("redis+socket://", "unix://", 1), **options)
+    return redis.Redis.from_url(redis_url, **options)

@@ -1,0 +1,139 @@
+"""A person's judgement of a trajectory, and the taking back of all that rested on a check; both go through the log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from sqlmodel import Session
+
+from inspector.errors import BadSubmission
+from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts
+from inspector.store.decisions import Numbered
+from inspector.store.trajectories import Summary
+from inspector.verdict import Action, Cause, Decision, Mode, Scope, Verdict
+
+
+class JudgementOfPerson(StrEnum):
+    """What a reviewer may say of a trajectory."""
+
+    ACCEPT = "accept"
+    QUARANTINE = "quarantine"
+    OVERRIDE = "override"
+
+
+_MEANING = {
+    JudgementOfPerson.ACCEPT: (Verdict.ACCEPT, Action.KEEP),
+    JudgementOfPerson.QUARANTINE: (Verdict.QUARANTINE, Action.EXCLUDE),
+    JudgementOfPerson.OVERRIDE: (Verdict.QUARANTINE, Action.OVERRIDE_REWARD),
+}
+
+
+def judge(session: Session, project: int, key: UUID, person: str, judgement: JudgementOfPerson, reward: float | None, note: str) -> Decision:
+    """Overrule (or confirm) what stands; the decision is final, and no later audit changes it. Raises Unknown and BadSubmission."""
+    subject = trajectories.find(session, project, key)
+    _check_reward(session, subject.task, subject.reward, judgement, reward)
+    standing = verdicts.lock(session, project, key)
+    verdict, action = _MEANING[judgement]
+    cause = None if judgement is JudgementOfPerson.ACCEPT else standing.cause
+    verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=cause, by_person=True)
+    [about] = trajectories.summaries(session, project, [key])
+    mode = runs.modes(session, [subject.run]).get(subject.run, Mode.OBSERVE) if subject.run is not None else Mode.OBSERVE
+    author, reasons = f"person:{person}", (f"judged by {person}",)
+    decision = _about(about, action, cause, author=author, mode=mode, supersedes=standing.seq, reward_override=reward, reasons=reasons)
+    seq = decisions.append(session, project, [Numbered(decision, key)])
+    reviews.add(session, project, key, person, judgement.value, reward, note, seq)
+    return decisions.read(session, project, [seq])[seq]
+
+
+def _check_reward(session: Session, task: int, paid: float | None, judgement: JudgementOfPerson, reward: float | None) -> None:
+    if judgement is not JudgementOfPerson.OVERRIDE:
+        if reward is not None:
+            raise BadSubmission(f"{reward:g} goes only with the judgement override, not with {judgement.value}", path="$.reward")
+        return
+    if reward is None:
+        raise BadSubmission("the judgement override needs the reward to use", path="$.reward")
+    if paid is None:
+        raise BadSubmission("the trajectory was not scored: there is no reward to override", path="$.judgement")
+    declared = environments.declarations(session, [task])[task].reward
+    lowest = declared.min if declared.penalty_min is None else declared.penalty_min
+    if (lowest is not None and reward < lowest) or (declared.max is not None and reward > declared.max):
+        raise BadSubmission(f"{reward:g} is outside what the environment declares: {lowest} to {declared.max}", path="$.reward")
+
+
+class Revocation(NamedTuple):
+    """What taking back a check version does, or would do."""
+
+    decisions: int  # superseded by keep
+    remaining: int  # that rest on other checks too, and stand
+    by_action: dict[str, int]
+
+
+def revoke(session: Session, project: int, check: str, version: int, person: str, *, preview: bool, limit: int = 1_000_000) -> Revocation:
+    """Supersede every standing decision of this project that rests on this check version alone, in one act.
+
+    A preview changes nothing. A person's decisions stand, and so do those that another check supports.
+    """
+    ids = selections.ids_of(session, check, version)
+    resting = verdicts.resting_on(session, project, ids, limit)
+    alone = [r for r in resting if r.others == 0]
+    by_action: dict[str, int] = {}
+    for r in alone:
+        by_action[r.action.value] = by_action.get(r.action.value, 0) + 1
+    if not preview:
+        selections.revoke(session, ids, project)
+        _take_back(session, project, [r.key for r in alone], f"{check}@{version} was revoked by {person}", f"person:{person}")
+    return Revocation(len(alone), len(resting) - len(alone), by_action)
+
+
+def _take_back(session: Session, project: int, keys: list[UUID], reason: str, author: str) -> None:
+    standing = verdicts.stored(session, project, keys)
+    found = trajectories.summaries(session, project, keys)
+    for key in keys:
+        verdicts.decide(session, key, verdict=Verdict.ACCEPT, action=Action.KEEP, reward_override=None, cause=None, by_person=False)
+    entries = [
+        Numbered(_about(about, Action.KEEP, None, author=author, mode=Mode.OBSERVE, supersedes=standing[about.key].seq, reasons=(reason,)), about.key)
+        for about in found
+    ]
+    run_modes = {r.run: r.mode for r in runs.page(session, project, None, 10_000)}
+    decisions.append(session, project, [Numbered(_in_mode(e.decision, run_modes), e.key) for e in entries])
+
+
+def _in_mode(decision: Decision, modes: dict[str, Mode]) -> Decision:
+    return msgspec.structs.replace(decision, mode=modes.get(decision.run or "", Mode.OBSERVE))
+
+
+def _about(
+    about: Summary,
+    action: Action,
+    cause: Cause | None,
+    *,
+    author: str,
+    mode: Mode,
+    supersedes: int | None,
+    reward_override: float | None = None,
+    reasons: tuple[str, ...] = (),
+) -> Decision:
+    return Decision(
+        seq=0,
+        scope=Scope.TRAJECTORY,
+        action=action,
+        cause=cause,
+        trajectory=about.id,
+        key=str(about.key),
+        group=about.group,
+        environment=about.environment,
+        version=about.version,
+        task=about.task,
+        run=about.run,
+        reward_override=reward_override,
+        final=True,
+        author=author,
+        mode=mode,
+        reasons=reasons,
+        supersedes=supersedes,
+        decided_at=datetime.now(UTC),
+    )

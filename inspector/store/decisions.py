@@ -1,0 +1,124 @@
+"""The decision log of each project: gapless numbers in commit order, and what stands at one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from sqlmodel import Session
+
+from inspector.errors import Gone
+from inspector.store.session import driver
+from inspector.verdict import Decision
+
+CHANNEL = "inspector_feed"  # NOTIFY with a project's id wakes those who wait for its decisions
+
+
+class Head(NamedTuple):
+    """How far a project's log goes."""
+
+    epoch: UUID
+    seq: int
+    first: int
+
+
+class Numbered(NamedTuple):
+    """A decision about to be logged, and the trajectory whose standing decision it becomes."""
+
+    decision: Decision
+    key: UUID | None
+
+
+def head(session: Session, project: int) -> Head:
+    """The newest number of a project's log."""
+    row = driver(session).execute("SELECT epoch, last, first FROM feed WHERE project = %s", (project,)).fetchone()
+    assert row is not None, f"project {project} was made without its feed"
+    return Head(*row)
+
+
+def append(session: Session, project: int, decisions: Sequence[Numbered]) -> int:
+    """Number decisions and log them; the new head. Call it last in a transaction: the counter is held until the commit.
+
+    A sequence, an identity or a timestamp would let a reader that follows the log miss rows: numbers must become visible in
+    their order.
+    """
+    if not decisions:
+        return head(session, project).seq
+    connection = driver(session)
+    row = connection.execute("UPDATE feed SET last = last + %s WHERE project = %s RETURNING last", (len(decisions), project)).fetchone()
+    assert row is not None, f"project {project} was made without its feed"
+    last = int(row[0])
+    first = last - len(decisions) + 1
+    with connection.cursor().copy("COPY decision (project, seq, key, body) FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(["int8", "int8", "uuid", "bytea"])
+        for seq, (decision, key) in enumerate(decisions, first):
+            copy.write_row((project, seq, key, msgspec.json.encode(msgspec.structs.replace(decision, seq=seq))))
+    connection.execute(
+        "UPDATE verdict v SET seq = %s + nr FROM unnest(%s::uuid[]) WITH ORDINALITY AS logged(key, nr) WHERE v.key = logged.key",
+        (first - 1, [key for _, key in decisions]),
+    )
+    return last
+
+
+def append_states(session: Session, decisions: Mapping[int, Sequence[Decision]]) -> dict[int, int]:
+    """Log decisions in several projects' feeds, taken in the order of their ids so that two such acts cannot deadlock."""
+    return {project: append(session, project, [Numbered(decision, None) for decision in decisions[project]]) for project in sorted(decisions)}
+
+
+def page(session: Session, project: int, epoch: UUID | None, after: int, limit: int) -> tuple[Head, list[Decision]]:
+    """The decisions behind a cursor. Raises Gone for a foreign epoch, for a cursor past the horizon or from the future."""
+    now = head(session, project)
+    if epoch is not None and epoch != now.epoch:
+        raise Gone(f"epoch {epoch} is not this log's: it was restored or made anew as {now.epoch}", path="$.epoch")
+    if after + 1 < now.first:
+        raise Gone(f"decision {after + 1} is past the log's horizon, which begins at {now.first}", path="$.after")
+    if after > now.seq:
+        raise Gone(f"decision {after} was never logged: the log ends at {now.seq}", path="$.after")
+    rows = driver(session).execute("SELECT body FROM decision WHERE project = %s AND seq > %s ORDER BY seq LIMIT %s", (project, after, limit)).fetchall()
+    return now, [decode(row[0]) for row in rows]
+
+
+def standing(session: Session, project: int, upto: int, after: int, limit: int) -> list[Decision]:
+    """Decisions that still stand about single trajectories, in the order of their numbers, none above `upto`."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT d.body FROM verdict v JOIN decision d ON d.project = v.project AND d.seq = v.seq"
+            " WHERE v.project = %s AND v.seq > %s AND v.seq <= %s AND v.action <> 0 ORDER BY v.seq LIMIT %s",
+            (project, after, upto, limit),
+        )
+        .fetchall()
+    )
+    return [decode(row[0]) for row in rows]
+
+
+def read(session: Session, project: int, seqs: Sequence[int]) -> dict[int, Decision]:
+    """Logged decisions by number."""
+    rows = driver(session).execute("SELECT seq, body FROM decision WHERE project = %s AND seq = ANY(%s)", (project, list(seqs))).fetchall()
+    return {seq: decode(body) for seq, body in rows}
+
+
+def history(session: Session, project: int, key: UUID) -> list[Decision]:
+    """Every decision that was ever logged about a trajectory, oldest first."""
+    rows = driver(session).execute("SELECT body FROM decision WHERE key = %s AND project = %s ORDER BY seq", (key, project)).fetchall()
+    return [decode(row[0]) for row in rows]
+
+
+def trim(session: Session, project: int, horizon: int) -> int:
+    """Forget decisions older than the newest `horizon`; how many. What still stands is kept: the snapshot is made from it."""
+    now = head(session, project)
+    first = now.seq - horizon + 1
+    if first <= now.first:
+        return 0
+    connection = driver(session)
+    connection.execute("UPDATE feed SET first = %s WHERE project = %s", (first, project))
+    return connection.execute(
+        "DELETE FROM decision d WHERE project = %s AND seq < %s AND NOT EXISTS (SELECT FROM verdict v WHERE v.key = d.key AND v.seq = d.seq)", (project, first)
+    ).rowcount
+
+
+def decode(body: bytes) -> Decision:
+    """A decision as it was logged."""
+    return msgspec.json.decode(body, type=Decision)

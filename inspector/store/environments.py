@@ -1,0 +1,254 @@
+"""Environment versions and tasks of the installation: what is declared of them and which state they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from sqlmodel import Session
+
+from inspector.errors import Unknown
+from inspector.store.session import driver
+from inspector.task import UNDECLARED, Declaration, State
+
+
+class EnvironmentName(NamedTuple):
+    """An environment version as the wire names it."""
+
+    environment: str
+    version: str
+
+
+class Standing(NamedTuple):
+    """The state of an environment version, or of one of its tasks."""
+
+    environment: str
+    version: str
+    task: str | None
+    state: State
+    sampling_weight: float | None
+
+
+class EnvironmentSummary(NamedTuple):
+    """An environment version as it is listed."""
+
+    id: int
+    environment: str
+    version: str
+    state: State
+    sampling_weight: float | None
+    declared: bool
+    owner: bool
+
+
+def ensure(session: Session, project: int, names: Iterable[EnvironmentName]) -> dict[EnvironmentName, int]:
+    """Ids of environment versions, made where they were not known, and visible to this project from now on."""
+    wanted = sorted(set(names))
+    if not wanted:
+        return {}
+    environments, versions = [name.environment for name in wanted], [name.version for name in wanted]
+    connection = driver(session)
+    connection.execute(
+        "INSERT INTO environment_version (environment, version) SELECT * FROM unnest(%s::text[], %s::text[]) ON CONFLICT DO NOTHING", (environments, versions)
+    )
+    rows = connection.execute(
+        "SELECT environment, version, id FROM environment_version JOIN unnest(%s::text[], %s::text[]) AS wanted(e, v) ON environment = e AND version = v",
+        (environments, versions),
+    ).fetchall()
+    found = {EnvironmentName(environment, version): id_ for environment, version, id_ in rows}
+    connection.execute(
+        "INSERT INTO project_environment (project, environment_version) SELECT %s, id FROM unnest(%s::bigint[]) AS id ORDER BY id ON CONFLICT DO NOTHING",
+        (project, sorted(found.values())),
+    )
+    return found
+
+
+def ensure_tasks(session: Session, tasks: Iterable[tuple[int, str]]) -> dict[tuple[int, str], int]:
+    """Ids of (environment version, task) pairs, made where they were not known."""
+    wanted = sorted(set(tasks))
+    if not wanted:
+        return {}
+    versions, names = [version for version, _ in wanted], [name for _, name in wanted]
+    connection = driver(session)
+    connection.execute("INSERT INTO task (environment_version, task) SELECT * FROM unnest(%s::bigint[], %s::text[]) ON CONFLICT DO NOTHING", (versions, names))
+    rows = connection.execute(
+        "SELECT environment_version, task, id FROM task JOIN unnest(%s::bigint[], %s::text[]) AS wanted(e, t) ON environment_version = e AND task = t",
+        (versions, names),
+    ).fetchall()
+    return {(version, name): id_ for version, name, id_ in rows}
+
+
+def find(session: Session, project: int | None, environment: str, version: str) -> int:
+    """The id of an environment version that this project has posted or declared; any, for `project` None. Raises Unknown."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT v.id FROM environment_version v WHERE environment = %s AND version = %s"
+            " AND (%s::bigint IS NULL OR EXISTS (SELECT FROM project_environment p WHERE p.environment_version = v.id AND p.project = %s))",
+            (environment, version, project, project),
+        )
+        .fetchone()
+    )
+    if row is None:
+        raise Unknown("environment version", f"{environment}@{version}")
+    return int(row[0])
+
+
+def find_task(session: Session, environment_version: int, task: str) -> int:
+    """The id of a task; raises Unknown."""
+    row = driver(session).execute("SELECT id FROM task WHERE environment_version = %s AND task = %s", (environment_version, task)).fetchone()
+    if row is None:
+        raise Unknown("task", task)
+    return int(row[0])
+
+
+def owns(session: Session, project: int, environment_version: int) -> bool:
+    """Whether this project declared it first, or nobody has declared it yet."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT coalesce(bool_or(owner AND project = %s), false), coalesce(bool_or(owner), false) FROM project_environment WHERE environment_version = %s",
+            (project, environment_version),
+        )
+        .fetchone()
+    )
+    return row is not None and bool(row[0] or not row[1])
+
+
+def declare(session: Session, project: int, environment_version: int, declaration: Declaration) -> None:
+    """Store a declaration; the first project to declare an environment version owns it."""
+    connection = driver(session)
+    connection.execute(
+        "UPDATE environment_version SET declaration = %s, declared_at = clock_timestamp() WHERE id = %s",
+        (msgspec.json.encode(declaration), environment_version),
+    )
+    connection.execute("UPDATE project_environment SET owner = true WHERE project = %s AND environment_version = %s", (project, environment_version))
+
+
+def declare_task(session: Session, task: int, declaration: Declaration) -> None:
+    """Store what a task overrides of its environment version's declaration."""
+    driver(session).execute("UPDATE task SET declaration = %s WHERE id = %s", (msgspec.json.encode(declaration), task))
+
+
+def declarations(session: Session, tasks: Iterable[int]) -> dict[int, Declaration]:
+    """What holds for each task: its environment version's declaration with its own over it."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT t.id, e.declaration, t.declaration FROM task t JOIN environment_version e ON e.id = t.environment_version WHERE t.id = ANY(%s)",
+            (sorted(set(tasks)),),
+        )
+        .fetchall()
+    )
+    return {task: decode(of_version).overridden_by(decode(own)) if own else decode(of_version) for task, of_version, own in rows}
+
+
+def declaration(session: Session, environment_version: int, task: int | None = None) -> Declaration:
+    """As it was declared, not merged."""
+    query = "SELECT declaration FROM task WHERE id = %s" if task is not None else "SELECT declaration FROM environment_version WHERE id = %s"
+    row = driver(session).execute(query, (environment_version if task is None else task,)).fetchone()
+    return decode(row[0] if row else None)
+
+
+def decode(body: bytes | None) -> Declaration:
+    """A stored declaration; undeclared where there is none."""
+    return UNDECLARED if body is None else msgspec.json.decode(body, type=Declaration)
+
+
+def honest_means(session: Session, project: int, environment_versions: Iterable[int]) -> dict[int, tuple[int, float]]:
+    """(count, sum) of the rewards of accepted trajectories, by environment version, of this project alone."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT environment_version, honest, honest_sum FROM project_environment WHERE project = %s AND environment_version = ANY(%s)",
+            (project, sorted(set(environment_versions))),
+        )
+        .fetchall()
+    )
+    return {version: (count, total) for version, count, total in rows}
+
+
+def learn_honest(session: Session, project: int, seen: dict[int, tuple[int, float]]) -> None:
+    """Add (count, sum) of accepted rewards to what is known of each environment version."""
+    if not seen:
+        return
+    versions = sorted(seen)
+    driver(session).execute(
+        "WITH seen AS (SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::float8[]) AS s(v, n, total)),"
+        " held AS (SELECT environment_version FROM project_environment WHERE project = %s AND environment_version = ANY(%s) ORDER BY 1 FOR UPDATE)"
+        " UPDATE project_environment p SET honest = honest + n, honest_sum = honest_sum + total FROM seen, held"
+        " WHERE p.project = %s AND p.environment_version = v AND held.environment_version = v",
+        (versions, [seen[v][0] for v in versions], [seen[v][1] for v in versions], project, versions, project),
+    )
+
+
+def count_exploits(session: Session, tasks: dict[int, int]) -> None:
+    """Add confirmed exploits to tasks."""
+    if tasks:
+        ids = sorted(tasks)
+        driver(session).execute(
+            "UPDATE task SET exploits = exploits + n FROM unnest(%s::bigint[], %s::bigint[]) AS seen(t, n) WHERE id = t", (ids, [tasks[t] for t in ids])
+        )
+
+
+def set_state(session: Session, environment_version: int, task: int | None, state: State, weight: float | None, *, author: str, note: str) -> State:
+    """Change a state, keep who did it and why; the state before is returned."""
+    table, id_ = ("environment_version", environment_version) if task is None else ("task", task)
+    connection = driver(session)
+    before = connection.execute(f"SELECT state FROM {table} WHERE id = %s FOR UPDATE", (id_,)).fetchone()
+    if before is None:
+        raise Unknown("environment version" if task is None else "task", id_)
+    connection.execute(f"UPDATE {table} SET state = %s, sampling_weight = %s WHERE id = %s", (state.value, weight, id_))
+    connection.execute(
+        "INSERT INTO state_change (environment_version, task, before, after, author, note) VALUES (%s, %s, %s, %s, %s, %s)",
+        (environment_version, task, before[0], state.value, author, note),
+    )
+    return State(before[0])
+
+
+def projects_of(session: Session, environment_version: int) -> list[int]:
+    """Every project that posted or declared it, in the order in which their feeds are to be taken."""
+    rows = driver(session).execute("SELECT project FROM project_environment WHERE environment_version = %s ORDER BY project", (environment_version,)).fetchall()
+    return [int(row[0]) for row in rows]
+
+
+def standing_states(session: Session, project: int) -> list[Standing]:
+    """Every state other than `active` that this project has to obey."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT v.environment, v.version, NULL, v.state, v.sampling_weight FROM environment_version v"
+            " JOIN project_environment p ON p.environment_version = v.id WHERE p.project = %s AND v.state <> 'active'"
+            " UNION ALL SELECT v.environment, v.version, t.task, t.state, t.sampling_weight FROM task t"
+            " JOIN environment_version v ON v.id = t.environment_version JOIN project_environment p ON p.environment_version = v.id"
+            " WHERE p.project = %s AND t.state <> 'active' ORDER BY 1, 2, 3",
+            (project, project),
+        )
+        .fetchall()
+    )
+    return [Standing(environment, version, task, State(state), weight) for environment, version, task, state, weight in rows]
+
+
+def page(session: Session, project: int, after: int, limit: int) -> Sequence[EnvironmentSummary]:
+    """The environment versions that this project sees, in the order of their ids, from `after` on."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT v.id, v.environment, v.version, v.state, v.sampling_weight, v.declaration IS NOT NULL, p.owner FROM project_environment p"
+            " JOIN environment_version v ON v.id = p.environment_version WHERE p.project = %s AND p.environment_version > %s"
+            " ORDER BY p.environment_version LIMIT %s",
+            (project, after, limit),
+        )
+        .fetchall()
+    )
+    return [EnvironmentSummary(i, e, v, State(s), w, d, o) for i, e, v, s, w, d, o in rows]
+
+
+def one(session: Session, environment_version: int, task: int | None = None) -> tuple[State, float | None]:
+    """(state, sampling weight) of an environment version or of a task."""
+    table, id_ = ("environment_version", environment_version) if task is None else ("task", task)
+    row = driver(session).execute(f"SELECT state, sampling_weight FROM {table} WHERE id = %s", (id_,)).fetchone()
+    if row is None:
+        raise Unknown("task" if task is not None else "environment version", id_)
+    return State(row[0]), row[1]

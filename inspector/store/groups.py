@@ -1,0 +1,129 @@
+"""Groups: the rollouts of one task under one policy version, and when all of them have come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlmodel import Session
+
+from inspector.store.session import driver
+
+
+class GroupName(NamedTuple):
+    """A group as it is told apart: its name within a run."""
+
+    run: int | None
+    name: str
+    size: int | None
+
+
+class Member(NamedTuple):
+    """What a group's decision is made from, for one of its trajectories."""
+
+    key: UUID
+    id: str
+    reward: float | None
+    verdict: int
+    action: int
+    reward_override: float | None
+    seq: int | None
+    by_person: bool
+    task: int
+    run: int | None
+    environment: str
+    version: str
+    task_name: str
+
+
+def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[tuple[int | None, str], int]:
+    """Ids of groups, made where they were not known; each is marked as having just got a member."""
+    wanted = sorted({(g.run, g.name): g.size for g in groups}.items(), key=lambda item: (item[0][0] or 0, item[0][1]))
+    if not wanted:
+        return {}
+    rows = (
+        driver(session)
+        .execute(
+            "INSERT INTO rollout_group (project, run, name, size) SELECT %s, * FROM unnest(%s::bigint[], %s::text[], %s::int[])"
+            " ON CONFLICT (project, run, name) DO UPDATE SET touched_at = clock_timestamp(), size = coalesce(excluded.size, rollout_group.size)"
+            " RETURNING run, name, id",
+            (project, [run for (run, _), _ in wanted], [name for (_, name), _ in wanted], [size for _, size in wanted]),
+        )
+        .fetchall()
+    )
+    return {(run, name): id_ for run, name, id_ in rows}
+
+
+def count_audited(session: Session, audited: Mapping[int, int]) -> list[int]:
+    """Count members whose fast lane is done; the groups that are complete by it, once each."""
+    if not audited:
+        return []
+    ids = sorted(audited)
+    connection = driver(session)
+    connection.execute("SELECT FROM rollout_group WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,))
+    rows = connection.execute(
+        "UPDATE rollout_group g SET audited = audited + n, touched_at = clock_timestamp(), closed = closed OR (size IS NOT NULL AND audited + n >= size)"
+        " FROM unnest(%s::bigint[], %s::int[]) AS seen(id, n) WHERE g.id = seen.id RETURNING g.id, g.closed AND g.audited - n < coalesce(g.size, 0)",
+        (ids, [audited[id_] for id_ in ids]),
+    ).fetchall()
+    return [id_ for id_, just_closed in rows if just_closed]
+
+
+def close_quiet(session: Session, quiet_s: float, limit: int = 500) -> list[tuple[int, int]]:
+    """Groups that got nothing for so long are taken as complete: (project, group), once each."""
+    rows = (
+        driver(session)
+        .execute(
+            "UPDATE rollout_group SET closed = true WHERE id IN (SELECT id FROM rollout_group WHERE NOT closed AND audited > 0"
+            " AND touched_at < clock_timestamp() - make_interval(secs => %s) ORDER BY touched_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING project, id",
+            (quiet_s, limit),
+        )
+        .fetchall()
+    )
+    return [(project, id_) for project, id_ in rows]
+
+
+def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
+    """The audited trajectories of each group."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq, v.by_person,"
+            " t.task, t.run, e.environment, e.version, k.task"
+            " FROM trajectory t JOIN verdict v USING (key) JOIN task k ON k.id = t.task JOIN environment_version e ON e.id = t.environment_version"
+            " WHERE t.group_id = ANY(%s) ORDER BY t.group_id, t.key",
+            (sorted(set(groups)),),
+        )
+        .fetchall()
+    )
+    found: dict[int, list[Member]] = {}
+    for group, *row in rows:
+        found.setdefault(group, []).append(Member(*row))
+    return found
+
+
+def names(session: Session, groups: Iterable[int]) -> dict[int, str]:
+    """The producer's name of each group."""
+    rows = driver(session).execute("SELECT id, name FROM rollout_group WHERE id = ANY(%s)", (sorted(set(groups)),)).fetchall()
+    return dict(rows)
+
+
+def mark_mixed(session: Session, groups: Iterable[int]) -> list[int]:
+    """Groups now known to hold several tasks; only those that were not known before, so that each is acted on once."""
+    rows = driver(session).execute("UPDATE rollout_group SET mixed = true WHERE id = ANY(%s) AND NOT mixed RETURNING id", (sorted(set(groups)),)).fetchall()
+    return [int(row[0]) for row in rows]
+
+
+def tasks_of(session: Session, groups: Iterable[int]) -> dict[int, list[str]]:
+    """Every task that was posted under each group."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT t.group_id, array_agg(DISTINCT k.task ORDER BY k.task) FROM trajectory t JOIN task k ON k.id = t.task"
+            " WHERE t.group_id = ANY(%s) GROUP BY 1",
+            (sorted(set(groups)),),
+        )
+        .fetchall()
+    )
+    return dict(rows)

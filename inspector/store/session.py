@@ -1,0 +1,55 @@
+"""Sessions with Postgres, and the only place that commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import psycopg
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlmodel import Session
+
+from inspector.errors import StorageFull, Unavailable
+
+
+def connect(database_url: str, *, pool_size: int = 8) -> Engine:
+    """An engine on `postgresql://…`; connections are tested before use, since a server may have been restarted."""
+    url = database_url.replace("postgresql://", "postgresql+psycopg://", 1)
+    engine = create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True, pool_timeout=10, connect_args={"connect_timeout": 10})
+
+    # A writer that is stopped inside a transaction (debugger, SIGSTOP) would hold the feed's counter for all others.
+    @event.listens_for(engine, "connect")
+    def _bound(connection: psycopg.Connection[Any], _: object) -> None:
+        connection.execute("SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '10s'; SET statement_timeout = '60s'")
+        connection.commit()
+
+    return engine
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Session]:
+    """A session that commits at the end, or rolls back on any error. Raises Unavailable when Postgres is away."""
+    with Session(engine, expire_on_commit=False) as session:
+        try:
+            yield session
+            session.commit()
+        except psycopg.errors.DiskFull as error:
+            raise StorageFull("the database has no room") from error
+        except OperationalError as error:
+            if isinstance(error.orig, psycopg.errors.DiskFull):
+                raise StorageFull("the database has no room") from error
+            raise Unavailable(f"the database is away: {type(error.orig).__name__}") from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(f"the database is away: {type(error).__name__}") from error
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise Unavailable("the connection to the database broke") from error
+            raise
+
+
+def driver(session: Session) -> psycopg.Connection[Any]:
+    """The psycopg connection under a session, for COPY and for statements over arrays; same transaction."""
+    connection = session.connection().connection.driver_connection
+    return cast("psycopg.Connection[Any]", connection)

@@ -1,0 +1,362 @@
+"""The tables: indexed scalars only; what is long lies in segments, what is small and opaque in bytes.
+
+Numbers stand for words where a row is written per trajectory (verdict, action, cause): their enumerations are in
+`inspector.verdict` and `inspector.store.codes`, and never change their meaning.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, DateTime, Double, ForeignKey, Index, Integer, LargeBinary, SmallInteger, Text, Uuid, text
+from sqlmodel import Field, SQLModel
+
+
+def _column(kind: Any, *extra: Any, null: bool = False, **options: Any) -> Column[Any]:
+    return Column(kind, *extra, nullable=null, **options)
+
+
+def _identity() -> Column[Any]:
+    return Column(BigInteger, primary_key=True, autoincrement=True)
+
+
+def _now() -> Column[Any]:
+    return _column(DateTime(timezone=True), server_default=text("clock_timestamp()"))
+
+
+class ProjectRow(SQLModel, table=True):
+    __tablename__ = "project"
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    uuid: UUID = Field(sa_column=_column(Uuid, unique=True))  # names the folder of its segments
+    name: str = Field(sa_column=_column(Text, unique=True))
+    created_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class KeyRow(SQLModel, table=True):
+    """An API key: only its hash is kept."""
+
+    __tablename__ = "api_key"
+
+    id: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    project: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("project.id"), null=True))  # NULL: the installation
+    name: str = Field(sa_column=_column(Text))
+    role: str = Field(sa_column=_column(Text))
+    sha256: bytes = Field(sa_column=_column(LargeBinary, unique=True))
+    prefix: str = Field(sa_column=_column(Text))  # the first characters, to recognise it by
+    created_at: datetime | None = Field(default=None, sa_column=_now())
+    expires_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    revoked_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+
+
+class LoginRow(SQLModel, table=True):
+    """A one-time token that opens the dashboard with a key's authority."""
+
+    __tablename__ = "login"
+
+    sha256: bytes = Field(sa_column=_column(LargeBinary, primary_key=True))
+    key: UUID = Field(sa_column=_column(Uuid, ForeignKey("api_key.id")))
+    expires_at: datetime = Field(sa_column=_column(DateTime(timezone=True)))
+    used_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+
+
+class EnvironmentVersionRow(SQLModel, table=True):
+    """Belongs to the installation; every project that posted it sees it."""
+
+    __tablename__ = "environment_version"
+    __table_args__ = (Index("environment_version_name", "environment", "version", unique=True),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    environment: str = Field(sa_column=_column(Text))
+    version: str = Field(sa_column=_column(Text))
+    declaration: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))
+    declared_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    state: str = Field(default="active", sa_column=_column(Text, server_default="active"))
+    sampling_weight: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    created_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class ProjectEnvironmentRow(SQLModel, table=True):
+    """Which projects posted or declared which environment version."""
+
+    __tablename__ = "project_environment"
+    __table_args__ = (Index("project_environment_by_version", "environment_version"),)
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id"), primary_key=True))
+    owner: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # it declared it first
+    honest: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))  # audited, scored and accepted
+    honest_sum: float = Field(default=0.0, sa_column=_column(Double, server_default="0"))  # of their rewards
+
+
+class TaskRow(SQLModel, table=True):
+    __tablename__ = "task"
+    __table_args__ = (Index("task_name", "environment_version", "task", unique=True),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
+    task: str = Field(sa_column=_column(Text))
+    declaration: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))
+    state: str = Field(default="active", sa_column=_column(Text, server_default="active"))
+    sampling_weight: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    exploits: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))  # confirmed ones
+
+
+class RunRow(SQLModel, table=True):
+    __tablename__ = "run"
+    __table_args__ = (Index("run_name", "project", "run", unique=True), CheckConstraint("mode in ('observe', 'enforce')", name="run_mode"))
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
+    run: str = Field(sa_column=_column(Text))
+    trainer: str | None = Field(default=None, sa_column=_column(Text, null=True))
+    mode: str = Field(default="observe", sa_column=_column(Text, server_default="observe"))
+    created_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class RunStepRow(SQLModel, table=True):
+    """What one update of a run was trained on, as the trainer said it."""
+
+    __tablename__ = "run_step"
+
+    run: int = Field(sa_column=_column(BigInteger, ForeignKey("run.id"), primary_key=True))
+    step: int = Field(sa_column=_column(BigInteger, primary_key=True))
+    body: bytes = Field(sa_column=_column(LargeBinary))
+    posted_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class StoppedRow(SQLModel, table=True):
+    """A check whose enforcement is stopped for a run: it caused too large a share of that run's decisions."""
+
+    __tablename__ = "stopped"
+
+    run: int = Field(sa_column=_column(BigInteger, ForeignKey("run.id"), primary_key=True))
+    check_version: int = Field(sa_column=_column(BigInteger, ForeignKey("check_version.id"), primary_key=True))
+    share: float = Field(sa_column=_column(Double))
+    stopped_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class CheckVersionRow(SQLModel, table=True):
+    __tablename__ = "check_version"
+    __table_args__ = (Index("check_version_name", "check", "version", "parameters", unique=True),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    check: str = Field(sa_column=_column(Text))
+    version: int = Field(sa_column=_column(Integer))
+    parameters: str = Field(sa_column=_column(Text))  # digest
+
+
+class RevocationRow(SQLModel, table=True):
+    """A check version that a project took back: what it finds decides nothing there."""
+
+    __tablename__ = "revocation"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    check_version: int = Field(sa_column=_column(BigInteger, ForeignKey("check_version.id"), primary_key=True))
+    revoked_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class SelectionRow(SQLModel, table=True):
+    """An immutable list of checks; the packed outcomes of a trajectory are read against it."""
+
+    __tablename__ = "selection"
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    digest: bytes = Field(sa_column=_column(LargeBinary, unique=True))
+    body: bytes = Field(sa_column=_column(LargeBinary))
+
+
+class GroupRow(SQLModel, table=True):
+    __tablename__ = "rollout_group"
+    __table_args__ = (
+        Index("rollout_group_name", "project", "run", "name", unique=True, postgresql_nulls_not_distinct=True),
+        Index("rollout_group_open", "touched_at", postgresql_where=text("NOT closed")),
+    )
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
+    run: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("run.id"), null=True))
+    name: str = Field(sa_column=_column(Text))
+    size: int | None = Field(default=None, sa_column=_column(Integer, null=True))
+    audited: int = Field(default=0, sa_column=_column(Integer, server_default="0"))
+    touched_at: datetime | None = Field(default=None, sa_column=_now())
+    closed: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # its own audit was asked for
+    mixed: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # several tasks, and its members know
+
+
+class TrajectoryRow(SQLModel, table=True):
+    """Where a posted line lies and what it is about. The time of receipt is in the key (UUIDv7)."""
+
+    __tablename__ = "trajectory"
+    __table_args__ = (
+        Index("trajectory_id", "project", "id", unique=True),
+        Index("trajectory_newest", "project", "key"),
+        Index("trajectory_by_environment", "environment_version", "project", "key"),
+        Index("trajectory_by_task", "task", "project", "key"),
+        Index("trajectory_by_run", "run", "key", postgresql_where=text("run IS NOT NULL")),
+        Index("trajectory_by_group", "group_id", postgresql_where=text("group_id IS NOT NULL")),
+    )
+
+    key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    project: int = Field(sa_column=_column(BigInteger))
+    environment_version: int = Field(sa_column=_column(BigInteger))
+    task: int = Field(sa_column=_column(BigInteger))
+    run: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))
+    group_id: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))
+    step: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))
+    policy_version: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))
+    reward: float | None = Field(default=None, sa_column=_column(Double, null=True))  # NULL: not scored
+    segment: int = Field(sa_column=_column(BigInteger))
+    place: int = Field(sa_column=_column(BigInteger))  # of the stretch in the segment
+    length: int = Field(sa_column=_column(Integer))
+    selection: int = Field(sa_column=_column(Integer))
+    line: int = Field(sa_column=_column(SmallInteger))
+    sha256: bytes = Field(sa_column=_column(LargeBinary))
+    id: str = Field(sa_column=_column(Text))
+
+
+class WorkRow(SQLModel, table=True):
+    """What waits to be audited. A row is there until a closing transaction took it away with its lease."""
+
+    __tablename__ = "work"
+    __table_args__ = (
+        Index("work_next", "priority", "id", postgresql_where=text("claims = 0")),
+        Index("work_leased", "until", postgresql_where=text("claims > 0")),
+    )
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger))
+    key: UUID | None = Field(default=None, sa_column=_column(Uuid, null=True))  # a trajectory
+    group_id: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # or a group
+    priority: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))  # smaller is sooner
+    claims: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))
+    length: int = Field(default=0, sa_column=_column(Integer, server_default="0"))
+    lease: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
+    until: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    added_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class VerdictRow(SQLModel, table=True):
+    """What the checks and the policy said of a trajectory, in one narrow row."""
+
+    __tablename__ = "verdict"
+    __table_args__ = (
+        Index("verdict_triage", "project", text("verdict DESC"), text("probability DESC"), text("key DESC"), postgresql_where=text("open")),
+        Index("verdict_worst", "project", "verdict", text("key DESC"), postgresql_where=text("verdict >= 2")),
+        Index("verdict_standing", "project", "seq", postgresql_where=text("seq IS NOT NULL")),
+        Index("verdict_content", "project", "content"),
+    )
+
+    key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    project: int = Field(sa_column=_column(BigInteger))
+    content: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of the steps without ids and times
+    seq: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of the standing decision, where it was logged
+    reward_override: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    probability: float = Field(sa_column=_column(Double))
+    policy: int = Field(sa_column=_column(Integer))
+    verdict: int = Field(sa_column=_column(SmallInteger))
+    action: int = Field(sa_column=_column(SmallInteger))
+    cause: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))
+    open: bool = Field(default=False, sa_column=_column(Boolean))  # waits for a person
+    final: bool = Field(default=False, sa_column=_column(Boolean))
+    retry: bool = Field(default=False, sa_column=_column(Boolean))
+    by_person: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))
+    outcomes: bytes = Field(sa_column=_column(LargeBinary))  # one byte a check of the trajectory's selection
+    notes: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # {check index: missing need or error}
+
+
+class PolicyRow(SQLModel, table=True):
+    __tablename__ = "policy"
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    name: str = Field(sa_column=_column(Text))  # as default@1
+    digest: bytes = Field(sa_column=_column(LargeBinary, unique=True))
+
+
+class FindingRow(SQLModel, table=True):
+    __tablename__ = "finding"
+    __table_args__ = (Index("finding_by_check", "check_version", "key", postgresql_where=text("deciding")),)
+
+    key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    position: int = Field(sa_column=_column(SmallInteger, primary_key=True))
+    check_version: int = Field(sa_column=_column(BigInteger))
+    deciding: bool = Field(sa_column=_column(Boolean))  # the action rests on it
+    body: bytes = Field(sa_column=_column(LargeBinary))
+
+
+class FeedRow(SQLModel, table=True):
+    """The head of a project's decision log. Its `last` is taken last in a transaction, and never from a sequence."""
+
+    __tablename__ = "feed"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    epoch: UUID = Field(sa_column=_column(Uuid))
+    last: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
+    first: int = Field(default=1, sa_column=_column(BigInteger, server_default="1"))  # older ones are past the horizon
+
+
+class DecisionRow(SQLModel, table=True):
+    __tablename__ = "decision"
+    __table_args__ = (Index("decision_by_key", "key", postgresql_where=text("key IS NOT NULL")),)
+
+    project: int = Field(sa_column=_column(BigInteger, primary_key=True))
+    seq: int = Field(sa_column=_column(BigInteger, primary_key=True))
+    key: UUID | None = Field(default=None, sa_column=_column(Uuid, null=True))
+    body: bytes = Field(sa_column=_column(LargeBinary))
+
+
+class ReviewRow(SQLModel, table=True):
+    """A person's judgement of a trajectory."""
+
+    __tablename__ = "review"
+    __table_args__ = (Index("review_by_key", "key"),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
+    key: UUID = Field(sa_column=_column(Uuid))
+    person: str = Field(sa_column=_column(Text))
+    judgement: str = Field(sa_column=_column(Text))
+    reward: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    note: str = Field(default="", sa_column=_column(Text, server_default=""))
+    seq: int = Field(sa_column=_column(BigInteger))
+    reviewed_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class StateChangeRow(SQLModel, table=True):
+    """Every change of state of an environment version or task, with who made it and why."""
+
+    __tablename__ = "state_change"
+    __table_args__ = (Index("state_change_by_version", "environment_version", "id"),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
+    task: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("task.id"), null=True))
+    before: str = Field(sa_column=_column(Text))
+    after: str = Field(sa_column=_column(Text))
+    author: str = Field(sa_column=_column(Text))
+    note: str = Field(default="", sa_column=_column(Text, server_default=""))
+    changed_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class PatchRow(SQLModel, table=True):
+    """A field of a trajectory that came later than the line itself; once per field."""
+
+    __tablename__ = "patch"
+
+    key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    field: str = Field(sa_column=_column(Text, primary_key=True))
+    value: bytes = Field(sa_column=_column(LargeBinary))
+    posted_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class ArtifactRow(SQLModel, table=True):
+    """A file that a project uploaded, by its digest."""
+
+    __tablename__ = "artifact"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    sha256: bytes = Field(sa_column=_column(LargeBinary, primary_key=True))
+    length: int = Field(sa_column=_column(BigInteger))
+    uploaded_at: datetime | None = Field(default=None, sa_column=_now())

@@ -1,0 +1,219 @@
+"""Rows of trajectories: where each line lies, what it is about, and the lists that people page through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlmodel import Session
+
+from inspector.errors import Unknown
+from inspector.store.session import driver
+from inspector.store.stretches import Location
+
+
+class NewTrajectory(NamedTuple):
+    """One row as intake writes it; `place` and `line` say where in the segment."""
+
+    key: UUID
+    project: int
+    environment_version: int
+    task: int
+    run: int | None
+    group_id: int | None
+    step: int | None
+    policy_version: int | None
+    reward: float | None
+    segment: int
+    place: int
+    length: int
+    selection: int
+    line: int
+    sha256: bytes
+    id: str
+
+
+_COLUMNS = ", ".join(NewTrajectory._fields)
+_TYPES = ["uuid", *["int8"] * 7, "float8", "int8", "int8", "int4", "int4", "int2", "bytea", "text"]
+
+
+class Subject(NamedTuple):
+    """What an audit needs to know of a trajectory beside its line."""
+
+    key: UUID
+    project: int
+    project_uuid: UUID
+    environment_version: int
+    task: int
+    run: int | None
+    group_id: int | None
+    selection: int
+    reward: float | None
+    location: Location
+    id: str
+
+
+class Summary(NamedTuple):
+    """One line of a list."""
+
+    key: UUID
+    id: str
+    environment: str
+    version: str
+    task: str
+    run: str | None
+    group: str | None
+    step: int | None
+    policy_version: int | None
+    reward: float | None
+    length: int
+    verdict: int | None
+    action: int | None
+    cause: int | None
+    probability: float | None
+    reward_override: float | None
+    final: bool | None
+    open: bool | None
+    seq: int | None
+
+
+def known(session: Session, project: int, ids: Sequence[str]) -> dict[str, tuple[UUID, bytes]]:
+    """(key, sha256) of those producer ids that the project posted before."""
+    rows = driver(session).execute("SELECT id, key, sha256 FROM trajectory WHERE project = %s AND id = ANY(%s)", (project, list(ids)), binary=True).fetchall()
+    return {id_: (key, bytes(sha256)) for id_, key, sha256 in rows}
+
+
+def add(session: Session, rows: Sequence[NewTrajectory]) -> None:
+    """Write rows and the work that they ask for. Raises psycopg's UniqueViolation when one of the ids came in meanwhile."""
+    with driver(session).cursor() as cursor:
+        with cursor.copy(f"COPY trajectory ({_COLUMNS}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(_TYPES)
+            for row in rows:
+                copy.write_row(row)
+        with cursor.copy("COPY work (project, key, length) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["int8", "uuid", "int4"])
+            for row in rows:
+                copy.write_row((row.project, row.key, row.length))
+
+
+def subjects(session: Session, keys: Sequence[UUID]) -> dict[UUID, Subject]:
+    """What audits need, by key; one that was deleted is not there."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT t.key, t.project, p.uuid, t.environment_version, t.task, t.run, t.group_id, t.selection, t.reward, t.segment, t.place, t.line, t.id"
+            " FROM trajectory t JOIN project p ON p.id = t.project WHERE t.key = ANY(%s)",
+            (list(keys),),
+            binary=True,
+        )
+        .fetchall()
+    )
+    return {row[0]: Subject._make((*row[:9], Location(*row[9:12]), row[12])) for row in rows}
+
+
+def find(session: Session, project: int, key: UUID) -> Subject:
+    """One trajectory of this project; raises Unknown."""
+    subject = subjects(session, [key]).get(key)
+    if subject is None or subject.project != project:
+        raise Unknown("trajectory", key)
+    return subject
+
+
+def key_of(session: Session, project: int, id_: str) -> UUID:
+    """The key of a producer's id; raises Unknown."""
+    found = known(session, project, [id_])
+    if id_ not in found:
+        raise Unknown("trajectory", id_)
+    return found[id_][0]
+
+
+def twins(session: Session, project: int, contents: Sequence[int]) -> dict[int, list[tuple[str, float | None, int, UUID]]]:
+    """By content number: (id, reward, task, key) of audited trajectories with the same steps, at most 8 of each, oldest first."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT c.content, t.id, t.reward, t.task, t.key FROM unnest(%s::bigint[]) AS c(content) CROSS JOIN LATERAL"
+            " (SELECT key FROM verdict v WHERE v.project = %s AND v.content = c.content ORDER BY key LIMIT 8) v JOIN trajectory t USING (key)",
+            (sorted(set(contents)), project),
+        )
+        .fetchall()
+    )
+    found: dict[int, list[tuple[str, float | None, int, UUID]]] = {}
+    for content, id_, reward, task, key in rows:
+        found.setdefault(content, []).append((id_, reward, task, key))
+    return found
+
+
+class Filter(NamedTuple):
+    """What a list is narrowed to; ids of rows, already looked up."""
+
+    environment_version: int | None = None
+    task: int | None = None
+    run: int | None = None
+    verdict: int | None = None
+
+
+SCAN = 2_000  # rows that one page may look at when a filter has no index of its own
+
+_SUMMARY = (
+    "SELECT t.key, t.id, e.environment, e.version, k.task, r.run, g.name, t.step, t.policy_version, t.reward, t.length,"
+    " v.verdict, v.action, v.cause, v.probability, v.reward_override, v.final, v.open, v.seq"
+    " FROM picked JOIN trajectory t USING (key) JOIN environment_version e ON e.id = t.environment_version JOIN task k ON k.id = t.task"
+    " LEFT JOIN run r ON r.id = t.run LEFT JOIN rollout_group g ON g.id = t.group_id LEFT JOIN verdict v ON v.key = t.key"
+)
+
+
+def page(session: Session, project: int, narrowed: Filter, before: UUID | None, limit: int) -> tuple[list[Summary], int, UUID | None]:
+    """One keyset page, newest first: (rows, rows scanned, cursor of the next page or None at the end).
+
+    One indexed filter bounds the scan by itself; further ones are tested on at most `SCAN` rows a call, so a page may
+    hold fewer rows than asked for and still have a next one.
+    """
+    column, value = _indexed(project, narrowed)
+    project_too = "" if column == "project" else " AND t.project = %(project)s"
+    values = {"value": value, "project": project, "before": before, "scan": SCAN, "limit": limit, **narrowed._asdict()}
+    query = (
+        f"WITH scanned AS MATERIALIZED (SELECT t.key, t.task, t.run, t.environment_version FROM trajectory t WHERE t.{column} = %(value)s{project_too}"
+        " AND (%(before)s::uuid IS NULL OR t.key < %(before)s) ORDER BY t.key DESC LIMIT %(scan)s),"
+        " matching AS (SELECT s.key FROM scanned s LEFT JOIN verdict v USING (key)"
+        " WHERE (%(task)s::bigint IS NULL OR s.task = %(task)s) AND (%(run)s::bigint IS NULL OR s.run = %(run)s)"
+        " AND (%(environment_version)s::bigint IS NULL OR s.environment_version = %(environment_version)s)"
+        " AND (%(verdict)s::int IS NULL OR coalesce(v.verdict, 0) = %(verdict)s) ORDER BY s.key DESC LIMIT %(limit)s), picked AS (SELECT key FROM matching)"
+    )
+    if narrowed.task is None and narrowed.verdict is None and (narrowed.run is None or narrowed.environment_version is None):
+        values["scan"] = limit  # the index alone decides: nothing is looked at that is not shown
+    connection = driver(session)
+    rows = [Summary(*row) for row in connection.execute(query + " " + _SUMMARY + " ORDER BY t.key DESC", values).fetchall()]
+    if len(rows) == limit:
+        return rows, limit, rows[-1].key
+    last = connection.execute(
+        f"SELECT key FROM (SELECT t.key FROM trajectory t WHERE t.{column} = %(value)s{project_too}"
+        " AND (%(before)s::uuid IS NULL OR t.key < %(before)s) ORDER BY t.key DESC LIMIT %(scan)s) s ORDER BY key",
+        values,
+    ).fetchall()
+    return rows, len(last), last[0][0] if len(last) == values["scan"] else None
+
+
+def summaries(session: Session, project: int, keys: Iterable[UUID]) -> list[Summary]:
+    """The list lines of these keys, in their order; those of other projects are left out."""
+    wanted = list(keys)
+    rows = (
+        driver(session)
+        .execute(
+            "WITH picked AS (SELECT key, nr FROM unnest(%s::uuid[]) WITH ORDINALITY AS u(key, nr)) " + _SUMMARY + " WHERE t.project = %s ORDER BY nr",
+            (wanted, project),
+        )
+        .fetchall()
+    )
+    return [Summary(*row) for row in rows]
+
+
+def _indexed(project: int, narrowed: Filter) -> tuple[str, int]:
+    if narrowed.task is not None:
+        return "task", narrowed.task
+    if narrowed.run is not None:
+        return "run", narrowed.run
+    if narrowed.environment_version is not None:
+        return "environment_version", narrowed.environment_version
+    return "project", project

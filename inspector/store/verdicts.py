@@ -1,0 +1,247 @@
+"""Verdicts with their findings and coverage, and the triage list made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+from sqlmodel import Session
+
+from inspector.errors import Unknown
+from inspector.store.codes import ACTION_CODE, ACTIONS, CAUSE_CODE, cause_of
+from inspector.store.session import driver
+from inspector.verdict import Action, Cause, Finding, Judgement, Outcome, Verdict
+
+
+class NewVerdict(NamedTuple):
+    """One row as an audit writes it."""
+
+    key: UUID
+    project: int
+    content: int | None
+    reward_override: float | None
+    probability: float
+    policy: int
+    verdict: int
+    action: int
+    cause: int | None
+    open: bool
+    final: bool
+    retry: bool
+    by_person: bool
+    seq: int | None
+    outcomes: bytes
+    notes: bytes | None
+
+
+class NewFinding(NamedTuple):
+    """One finding of a trajectory; `deciding` where the action rests on it."""
+
+    key: UUID
+    position: int
+    check_version: int
+    deciding: bool
+    body: bytes
+
+
+class Stored(NamedTuple):
+    """What stands for a trajectory."""
+
+    key: UUID
+    verdict: Verdict
+    action: Action
+    cause: Cause | None
+    probability: float
+    reward_override: float | None
+    retry: bool
+    final: bool
+    open: bool
+    by_person: bool
+    seq: int | None
+    policy: int
+    outcomes: tuple[Outcome, ...]
+    notes: dict[int, str]
+
+
+_COLUMNS = ", ".join(NewVerdict._fields)
+_TYPES = ["uuid", "int8", "int8", "float8", "float8", "int4", "int2", "int2", "int2", "bool", "bool", "bool", "bool", "int8", "bytea", "bytea"]
+
+
+def row(key: UUID, project: int, content: int, policy: int, judged: Judgement, outcomes: bytes, notes: dict[int, str], *, final: bool) -> NewVerdict:
+    """The row of a judgement that the policy just made."""
+    return NewVerdict(
+        key=key,
+        project=project,
+        content=content,
+        reward_override=judged.reward_override,
+        probability=judged.probability,
+        policy=policy,
+        verdict=judged.verdict,
+        action=ACTION_CODE[judged.action],
+        cause=CAUSE_CODE[judged.cause],
+        open=judged.verdict >= Verdict.FLAG,
+        final=final,
+        retry=judged.retry,
+        by_person=False,
+        seq=None,
+        outcomes=outcomes,
+        notes=msgspec.msgpack.encode(notes) if notes else None,
+    )
+
+
+def finding_row(key: UUID, position: int, check_version: int, finding: Finding, *, deciding: bool) -> NewFinding:
+    """The row of a finding."""
+    return NewFinding(key, position, check_version, deciding, msgspec.json.encode(finding))
+
+
+def replace(session: Session, keys: Sequence[UUID]) -> dict[UUID, NewVerdict]:
+    """Take away what an earlier audit said of these trajectories; what it said, by key. Most have no earlier one."""
+    connection = driver(session)
+    rows = connection.execute(f"DELETE FROM verdict WHERE key = ANY(%s) RETURNING {_COLUMNS}", (list(keys),), binary=True).fetchall()
+    if rows:
+        connection.execute("DELETE FROM finding WHERE key = ANY(%s)", ([r[0] for r in rows],))
+    return {r[0]: NewVerdict(*r) for r in rows}
+
+
+def add(session: Session, verdicts: Sequence[NewVerdict], findings: Sequence[NewFinding]) -> None:
+    """Write what an audit said."""
+    with driver(session).cursor() as cursor:
+        with cursor.copy(f"COPY verdict ({_COLUMNS}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(_TYPES)
+            for verdict in verdicts:
+                copy.write_row(verdict)
+        if findings:
+            with cursor.copy("COPY finding (key, position, check_version, deciding, body) FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(["uuid", "int2", "int8", "bool", "bytea"])
+                for finding in findings:
+                    copy.write_row(finding)
+
+
+_STORED = "SELECT key, verdict, action, cause, probability, reward_override, retry, final, open, by_person, seq, policy, outcomes, notes FROM verdict WHERE "
+
+
+def stored(session: Session, project: int, keys: Sequence[UUID]) -> dict[UUID, Stored]:
+    """What stands for these trajectories; those without a verdict yet are not there."""
+    rows = driver(session).execute(_STORED + "key = ANY(%s) AND project = %s", (list(keys), project)).fetchall()
+    return {r[0]: _stored(r) for r in rows}
+
+
+def lock(session: Session, project: int, key: UUID) -> Stored:
+    """What stands for a trajectory, held until the transaction ends; raises Unknown where nothing was decided yet."""
+    found = driver(session).execute(_STORED + "key = %s AND project = %s FOR UPDATE", (key, project)).fetchone()
+    if found is None:
+        raise Unknown("verdict of trajectory", key)
+    return _stored(found)
+
+
+def findings(session: Session, key: UUID) -> list[Finding]:
+    """What was found in a trajectory, worst first as the audit ordered it."""
+    rows = driver(session).execute("SELECT body FROM finding WHERE key = %s ORDER BY position", (key,)).fetchall()
+    return [msgspec.json.decode(body, type=Finding) for (body,) in rows]
+
+
+def first_findings(session: Session, keys: Iterable[UUID]) -> dict[UUID, Finding]:
+    """The worst finding of each trajectory, for lists that say why something is there."""
+    rows = driver(session).execute("SELECT key, body FROM finding WHERE key = ANY(%s) AND position = 0", (list(keys),)).fetchall()
+    return {key: msgspec.json.decode(body, type=Finding) for key, body in rows}
+
+
+def decide(session: Session, key: UUID, *, verdict: Verdict, action: Action, reward_override: float | None, cause: Cause | None, by_person: bool) -> None:
+    """Put another decision in the place of what stands; nothing waits for a person after it."""
+    driver(session).execute(
+        "UPDATE verdict SET verdict = %s, action = %s, reward_override = %s, cause = %s, by_person = %s, open = false, final = true WHERE key = %s",
+        (int(verdict), ACTION_CODE[action], reward_override, CAUSE_CODE[cause], by_person, key),
+    )
+
+
+def not_quarantined(session: Session, keys: Sequence[UUID]) -> list[UUID]:
+    """Those of these that the policy, not a person, judged fit for use."""
+    rows = driver(session).execute("SELECT key FROM verdict WHERE key = ANY(%s) AND verdict < 3 AND NOT by_person ORDER BY key", (list(keys),)).fetchall()
+    return [row[0] for row in rows]
+
+
+def exclude(session: Session, keys: Sequence[UUID]) -> None:
+    """These are out with their group; what their own checks said stays."""
+    driver(session).execute("UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s)", (ACTION_CODE[Action.EXCLUDE], list(keys)))
+
+
+def finish(session: Session, keys: Sequence[UUID]) -> None:
+    """Nothing will supersede these by itself any more."""
+    driver(session).execute("UPDATE verdict SET final = true WHERE key = ANY(%s) AND NOT final", (list(keys),))
+
+
+class Cursor(NamedTuple):
+    """Where a triage page ended."""
+
+    verdict: int
+    probability: float
+    key: UUID
+
+
+def triage(session: Session, project: int, after: Cursor | None, limit: int) -> list[Cursor]:
+    """What waits for a person, worst first; one keyset page of the partial index."""
+    where = "" if after is None else " AND (verdict, probability, key) < (%s, %s, %s)"
+    rows = (
+        driver(session)
+        .execute(
+            f"SELECT verdict, probability, key FROM verdict WHERE project = %s AND open{where} ORDER BY verdict DESC, probability DESC, key DESC LIMIT %s",
+            (project, *(after or ()), limit),
+        )
+        .fetchall()
+    )
+    return [Cursor(*r) for r in rows]
+
+
+class Resting(NamedTuple):
+    """A standing decision that rests on a check."""
+
+    project: int
+    key: UUID
+    id: str
+    action: Action
+    others: int  # deciding findings of other checks
+
+
+def resting_on(session: Session, project: int, check_versions: Sequence[int], limit: int) -> list[Resting]:
+    """Standing decisions of the policy, not a person's, that exclude or override because of these check versions."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT DISTINCT ON (v.key) v.project, v.key, t.id, v.action,"
+            " (SELECT count(*) FROM finding o WHERE o.key = v.key AND o.deciding AND o.check_version <> ALL(%(checks)s))"
+            " FROM finding f JOIN verdict v ON v.key = f.key JOIN trajectory t ON t.key = v.key"
+            " WHERE f.check_version = ANY(%(checks)s) AND f.deciding AND v.project = %(project)s AND v.action IN (1, 2) AND NOT v.by_person"
+            " ORDER BY v.key LIMIT %(limit)s",
+            {"checks": list(check_versions), "project": project, "limit": limit},
+        )
+        .fetchall()
+    )
+    return [Resting(project, key, id_, ACTIONS[action], others) for project, key, id_, action, others in rows]
+
+
+def counts(session: Session, project: int) -> dict[str, int]:
+    """How many wait for a person, by verdict."""
+    rows = driver(session).execute("SELECT verdict, count(*) FROM verdict WHERE project = %s AND open GROUP BY 1", (project,)).fetchall()
+    return {Verdict(v).word: n for v, n in rows}
+
+
+def _stored(r: tuple[Any, ...]) -> Stored:
+    key, verdict, action, cause, probability, override, retry, final, open_, by_person, seq, policy, outcomes, notes = r
+    return Stored(
+        key=key,
+        verdict=Verdict(verdict),
+        action=ACTIONS[action],
+        cause=cause_of(cause),
+        probability=probability,
+        reward_override=override,
+        retry=retry,
+        final=final,
+        open=open_,
+        by_person=by_person,
+        seq=seq,
+        policy=policy,
+        outcomes=tuple(Outcome(code) for code in bytes(outcomes)),
+        notes=msgspec.msgpack.decode(notes, type=dict[int, str]) if notes else {},
+    )

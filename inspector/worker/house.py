@@ -1,0 +1,96 @@
+"""What one worker process opens once: the database, the segments, the checks, the policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psycopg
+import structlog
+from celery import Celery
+from sqlalchemy import Engine
+
+from inspector import catalog, policy, quarantine
+from inspector.audit import Auditor, Pace
+from inspector.audit.stops import Watch
+from inspector.errors import Unavailable
+from inspector.queue import Doorbell
+from inspector.settings import Settings, load
+from inspector.store import decisions, groups, work
+from inspector.store.segments import SegmentReader
+from inspector.store.session import connect, transaction
+
+log = structlog.get_logger()
+
+
+@dataclass
+class House:
+    """The parts, wired."""
+
+    settings: Settings
+    engine: Engine
+    auditor: Auditor
+    bell: Doorbell
+
+    @classmethod
+    def open(cls, celery: Celery, settings: Settings | None = None, *, alarms: bool = True) -> House:
+        """Open everything from the settings of the environment."""
+        settings = settings or load()
+        engine = connect(settings.database_url, pool_size=2)
+        pace = Pace(settings.lease_s, settings.fast_deadline_s, stop_share=settings.enforcement_stop_share, stop_window=settings.enforcement_stop_window)
+        reader = SegmentReader(settings.store_path / "segments")
+        waker = Waker(settings.database_url)
+        auditor = Auditor(
+            engine,
+            reader,
+            catalog.load(),
+            policy.load(settings.policy_file),
+            pace,
+            wake=waker.wake,
+            watch=lambda watched: put_on_watch(engine, waker, watched),
+            alarms=alarms,
+        )
+        return cls(settings, engine, auditor, Doorbell(celery, settings.redis_url))
+
+    def sweep(self) -> bool:
+        """Close quiet groups; whether anything waits that a worker should come for."""
+        with transaction(self.engine) as session:
+            work.add_groups(session, groups.close_quiet(session, self.settings.group_quiet_s))
+            waiting = work.waiting(session, bound=1)
+        return waiting.waiting > 0 or waiting.overdue > 0
+
+
+class Waker:
+    """Tells waiting readers that a project has something new; a hint that may be lost, since they also look once a second."""
+
+    def __init__(self, database_url: str) -> None:
+        self._url = database_url
+        self._connection: psycopg.Connection | None = None
+
+    def wake(self, projects: set[int]) -> None:
+        """NOTIFY on a connection of its own: inside the deciding transaction it would make commits wait for each other."""
+        payload = ",".join(str(project) for project in sorted(projects))
+        for _ in range(2):
+            try:
+                if self._connection is None or self._connection.closed:
+                    self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
+                self._connection.execute("SELECT pg_notify(%s, %s)", (decisions.CHANNEL, payload))
+                return
+            except psycopg.OperationalError:
+                self._connection = None
+        log.warning("nobody was woken", projects=payload)
+
+
+def put_on_watch(engine: Engine, waker: Waker, watched: Watch) -> None:
+    """A check that rests on facts caused too large a share of a run's decisions: its environment is watched."""
+    reason = f"{watched.check} caused {watched.share:.0%} of a run's last decisions"
+    try:
+        with transaction(engine) as session:
+            told = quarantine.watch(session, watched.environment, watched.version, reason)
+    except Unavailable:
+        log.warning("not put on watch: the database is away", environment=watched.environment)
+        return
+    if told:
+        waker.wake(set(told))
+
+
+__all__ = ["House", "Waker", "put_on_watch"]
