@@ -1,6 +1,6 @@
 """Ends what a dead stack left running, and says what could not be ended.
 
-As a program (`keeper.py DATA`) it is started by every stack and waits for it to be gone: its standard input ends when the stack does,
+Every stack starts one (`main`, in a process of its own), which waits for it to be gone: its standard input ends when the stack does,
 however that happens. The parent death signals end each child; the keeper also ends what those started and what does not obey.
 """
 
@@ -20,10 +20,9 @@ DISMISS_S = 30.0
 
 def start(folder: Folder, lock: int) -> subprocess.Popen[bytes]:
     """A keeper for this process; it shares the lock, so the folder stays taken until it is done."""
-    folder_and_log = (str(folder.path), str(folder.logs / "keeper.log"))
-    with Path(folder_and_log[1]).open("wb") as log:
+    with (folder.logs / "keeper.log").open("wb") as log:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "inspector.embedded.keeper", str(folder.path)],
+            [sys.executable, "-P", "-c", "from inspector.embedded import keeper; keeper.main()", str(folder.path)],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
@@ -60,7 +59,3 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     sys.stdin.buffer.read()
     end_leftovers(Folder(Path(sys.argv[1])))
-
-
-if __name__ == "__main__":
-    main()

@@ -25,7 +25,10 @@ def main(parent: str, death_signal: str, user: str, *command: str) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and an ignored signal stays ignored over exec
         signal.signal(ignored, signal.SIG_DFL)
-    os.execv(command[0], command)  # noqa: S606
+    try:
+        os.execv(command[0], command)  # noqa: S606
+    except OSError as error:
+        sys.exit(f"{command[0]} cannot be run: {error.strerror}")
 
 
 def _become(uid: int, gid: int) -> None:

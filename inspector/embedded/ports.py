@@ -51,7 +51,8 @@ def require_guarded(host: str, guard: Guard | None) -> None:
     """Raise CannotStart when others than this machine could reach us and nothing in front protects keys and logins."""
     if guard is None and not _loopback(host):
         raise CannotStart(
-            f"refusing to listen on {host}: keys and logins would cross the network in the clear; put TLS or an OIDC proxy in front and say so, or stay on 127.0.0.1"
+            f"refusing to listen on {host}: keys and logins would cross the network in the clear; "
+            "put TLS or an OIDC proxy in front and say so, or stay on 127.0.0.1"
         )
 
 

@@ -64,7 +64,7 @@ class Cluster:
 
     def answers(self) -> bool:
         """Whether it takes connections now."""
-        import psycopg
+        import psycopg  # here, since the keeper and the CLI come through this module without need of it
 
         try:
             psycopg.connect(self.url, connect_timeout=5).close()

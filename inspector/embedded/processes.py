@@ -54,7 +54,8 @@ def require_proc() -> None:
     """Raise CannotStart where the system has no /proc to tell processes apart by."""
     if not sys.platform.startswith("linux") or not (PROC / "self/stat").exists():
         raise CannotStart(
-            "the embedded stack needs Linux with /proc mounted; elsewhere run the parts apart, as compose.yaml does, and set INSPECTOR_DATABASE_URL and INSPECTOR_REDIS_URL"
+            "the embedded stack needs Linux with /proc mounted; elsewhere run the parts apart, as compose.yaml does, "
+            "and set INSPECTOR_DATABASE_URL and INSPECTOR_REDIS_URL"
         )
 
 

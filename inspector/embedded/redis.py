@@ -32,8 +32,8 @@ def program(server: Path, sockets: Path, user: User | None) -> Program:
 
 
 def url(sockets: Path) -> str:
-    """As redis-py reads it; Celery's name for the same place is `redis+socket://…`."""
-    return f"unix://{sockets / 'redis'}"
+    """As Celery reads it; redis-py's name for the same place is `unix://…`."""
+    return f"redis+socket://{sockets / 'redis'}"
 
 
 def answers(sockets: Path) -> bool:
@@ -46,10 +46,3 @@ def answers(sockets: Path) -> bool:
             return connection.recv(16).startswith(b"+PONG")
         except OSError:
             return False
-
-
-def without_server(data: Path) -> str:
-    """The broker of last resort: a folder, since a message is only a doorbell."""
-    for name in ("broker", "broker/processed", "broker/control"):
-        (data / name).mkdir(exist_ok=True, mode=0o700)
-    return f"filesystem://{data / 'broker'}"

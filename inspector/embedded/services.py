@@ -22,31 +22,35 @@ SERVER_STOP: Ladder = (Rung(signal.SIGTERM, GRACE_S + 8), Rung(signal.SIGKILL, 5
 WORKER_STOP: Ladder = (Rung(signal.SIGTERM, 20), Rung(signal.SIGQUIT, 5), Rung(signal.SIGKILL, 5))
 
 
-def environment(settings: Settings) -> dict[str, str]:
-    """All settings as the variables that `settings.load` reads, on top of what we were given ourselves."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+def variables(settings: Settings) -> dict[str, str]:
+    """All settings as the variables that `settings.load` reads."""
     fields = msgspec.structs.asdict(settings)
     limits = msgspec.structs.asdict(fields.pop("limits"))
-    ours |= {PREFIX + name.upper(): str(value) for name, value in fields.items()}
+    ours = {PREFIX + name.upper(): str(value) for name, value in fields.items()}
     return ours | {f"{PREFIX}LIMIT_{name.upper()}": str(value) for name, value in limits.items()}
+
+
+def environment(settings: Settings, folder: Path) -> dict[str, str]:
+    """Our own environment, which may hold secrets that settings refer to, with these settings, and the broker of last resort."""
+    return dict(os.environ) | variables(settings) | {PREFIX + "BROKER_DIR": str(folder / "broker")}
 
 
 def api(settings: Settings, folder: Path, processes: int = 1) -> Program:
     command = [*PYTHON, "uvicorn", "inspector.api:create_app", "--factory", *_uvicorn(settings.host, settings.port, settings), "--workers", str(processes)]
-    return Program(name="api", command=command, environment=environment(settings), folder=folder, ladder=SERVER_STOP)
+    return Program(name="api", command=command, environment=environment(settings, folder), folder=folder, ladder=SERVER_STOP)
 
 
 def worker(settings: Settings, folder: Path) -> Program:
     options = ["--pool", "prefork", "--concurrency", str(settings.workers), "--queues", "audit", "--without-gossip", "--without-mingle"]
     command = [*_celery(), "worker", *options, "--hostname", "audit@inspector", "--loglevel", settings.log_level]
-    return Program(name="worker", command=command, environment=environment(settings), folder=folder, ladder=WORKER_STOP)
+    return Program(name="worker", command=command, environment=environment(settings, folder), folder=folder, ladder=WORKER_STOP)
 
 
 def beat(settings: Settings, folder: Path) -> Program:
     """A process of its own: beat inside a worker outlives that worker's death and goes on publishing."""
     (folder / "beat").mkdir(exist_ok=True, mode=0o700)
     command = [*_celery(), "beat", "--schedule", str(folder / "beat" / "schedule"), "--loglevel", settings.log_level]
-    return Program(name="beat", command=command, environment=environment(settings), folder=folder)
+    return Program(name="beat", command=command, environment=environment(settings, folder), folder=folder)
 
 
 def dashboard(settings: Settings, folder: Path, api_url: str) -> Program:
@@ -61,9 +65,10 @@ def has_dashboard() -> bool:
 
 
 def _dashboard_environment(settings: Settings, api_url: str) -> Mapping[str, str]:
+    foreign = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="")
     quiet = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}
-    return environment(kept) | quiet | {PREFIX + "API_URL": api_url}
+    return foreign | variables(kept) | quiet | {PREFIX + "API_URL": api_url}
 
 
 def _uvicorn(host: str, port: int, settings: Settings) -> list[str]:

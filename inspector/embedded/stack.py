@@ -29,8 +29,6 @@ from inspector.showable import showable
 
 Part = Literal["postgres", "redis", "migrations", "keys", "api", "worker", "beat", "dashboard"]
 ALL: tuple[Part, ...] = ("postgres", "redis", "migrations", "keys", "api", "worker", "beat", "dashboard")
-# One wave after another: first nobody may post any more, then what is in hand is finished, and the database goes last.
-STOP_WAVES = (("api",), ("worker", "beat", "dashboard"), ("redis",), ("postgres",))
 SERVER_READY_S = 60.0
 API_READY_S = 60.0
 POLL_S = 0.02
@@ -96,7 +94,7 @@ class Stack:
 
     @property
     def redis_url(self) -> str:
-        """Empty without a broker; `filesystem://…` where no Redis is installed."""
+        """Empty where no Redis is installed: doorbells then go through a folder, DATA/broker."""
         return self.settings.redis_url
 
     @property
@@ -126,8 +124,8 @@ class Stack:
 
     def stop(self) -> None:
         """Stop everything, in order; what does not obey is killed."""
-        for wave in STOP_WAVES:
-            self._stop_wave([self.children.pop(name) for name in wave if name in self.children])
+        for wave in _waves(self.children):
+            self._stop_wave([self.children.pop(name) for name in wave])
         if self._cluster:
             self._cluster.close()
         if self._sockets:
@@ -184,18 +182,18 @@ class Stack:
         self._cluster = cluster = postgres.Cluster(folder, installed, self._sockets, user)
         cluster.prepare()
         self._settle(database_url=cluster.url)
-        self._await(self._add(cluster.program()), cluster.answers, SERVER_READY_S)
+        self._await(self.add(cluster.program()), cluster.answers, SERVER_READY_S)
 
     def _start_redis(self) -> None:
         assert self._sockets
         sockets = self._sockets
         server = redis.binary()
         if server is None:
-            self._settle(redis_url=redis.without_server(self.data))
+            self._say(f"no Redis is installed; doorbells go through {self.data / 'broker'}")
             return
         user = server_user(self.data / "postgres")
         self._settle(redis_url=redis.url(sockets))
-        child = self._add(redis.program(within_reach(server, user, sockets), sockets, user))
+        child = self.add(redis.program(within_reach(server, user, sockets), sockets, user))
         self._await(child, lambda: redis.answers(sockets), SERVER_READY_S)
 
     def _prepare_installation(self) -> None:
@@ -207,13 +205,13 @@ class Stack:
     def _start_services(self) -> None:
         """All at once, since each takes a second or two to come up; ready when the API says so."""
         if "worker" in self.parts:
-            self._add(services.worker(self.settings, self.data))
+            self.add(services.worker(self.settings, self.data))
         if "beat" in self.parts:
-            self._add(services.beat(self.settings, self.data))
+            self.add(services.beat(self.settings, self.data))
         if "dashboard" in self.parts and services.has_dashboard():
-            self._add(services.dashboard(self.settings, self.data, self.api_url))
+            self.add(services.dashboard(self.settings, self.data, self.api_url))
         if "api" in self.parts:
-            self._await(self._add(services.api(self.settings, self.data, self._api_processes)), self._api_answers, API_READY_S)
+            self._await(self.add(services.api(self.settings, self.data, self._api_processes)), self._api_answers, API_READY_S)
 
     def _api_answers(self) -> bool:
         connection = http.client.HTTPConnection(self._reachable_host, self.settings.port, timeout=5)
@@ -225,7 +223,8 @@ class Stack:
         finally:
             connection.close()
 
-    def _add(self, program: Program) -> Child:
+    def add(self, program: Program) -> Child:
+        """Start one more program in the tree; it is stopped beside the workers."""
         child = Child(program, self._folder.logs / f"{program.name}.log", say=self._say, changed=self._note)
         self.children[program.name] = child
         child.start()
@@ -271,7 +270,7 @@ class Stack:
             dashboard_url=self.dashboard_url,
             database_url=self.database_url,
             redis_url=self.redis_url,
-            children=tuple(noted[name] for wave in STOP_WAVES for name in wave if name in noted),
+            children=tuple(noted[name] for wave in _waves(noted) for name in wave),
         )
 
     def _settle(self, **found: str | int) -> None:
@@ -280,3 +279,12 @@ class Stack:
     @property
     def _reachable_host(self) -> str:
         return {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}.get(self.settings.host, self.settings.host)  # noqa: S104
+
+
+def _waves(names: Iterable[str]) -> list[list[str]]:
+    """The order of the end: first nobody may post any more, then what is in hand is finished, and the database goes last."""
+    there = list(names)
+    others = [name for name in there if name not in ("api", "redis", "postgres")]
+    return [
+        wave for wave in ([name for name in there if name == "api"], others, [n for n in there if n == "redis"], [n for n in there if n == "postgres"]) if wave
+    ]

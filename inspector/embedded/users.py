@@ -45,18 +45,27 @@ def give(folder: Path, user: User | None) -> None:
 
 
 def within_reach(program: Path, user: User | None, sockets: Path) -> Path:
-    """The program, or a copy when the user could not enter the folders above it, as below root's home."""
+    """The program, a file or a folder of a package, or a copy when the user could not enter the folders above it, as below root's home."""
     if user is None or all(folder.stat().st_mode & 0o001 for folder in program.parents):
         return program
-    copy = sockets / "programs" / program.name
+    copies = sockets / "programs"
+    copy = copies / program.parent.name / program.name
+    copy.parent.mkdir(parents=True)
     if program.is_dir():
         shutil.copytree(program, copy, symlinks=True, ignore=shutil.ignore_patterns("include"))
+        _copy_libraries(program.parent, copies)
     else:
-        copy.parent.mkdir(exist_ok=True)
         shutil.copy2(program, copy)
-    for folder in (copy.parent, copy):
+    for folder in (copies, copy.parent, copy):
         folder.chmod(0o755)
     return copy
+
+
+def _copy_libraries(package: Path, copies: Path) -> None:
+    """A wheel keeps the shared libraries that it brings beside its package, and its programs look for them there."""
+    libraries = package.with_name(package.name + ".libs")
+    if libraries.exists():
+        shutil.copytree(libraries, copies / libraries.name, symlinks=True)
 
 
 def _nobody() -> User:
