@@ -86,7 +86,7 @@ class Intake:
         with transaction(self.engine) as session:
             driver(session).execute("SET LOCAL synchronous_commit = off")  # names, not promises: the rows' own commit makes them durable
             self._recognise(session, project, fresh, receipts)
-            references = _refer(session, project, fresh.values())
+            references = refer(session, project.id, fresh.values())
         if fresh:
             self._store(project, posting, fresh, references, receipts)
             self.doorbell.ring()
@@ -127,7 +127,7 @@ class Intake:
             keys[at] = key
         stretches = stretches_of(posting, keys, int(time.time() * 1000))
         places = located(stretches, self.writer.append(project.uuid, stretches))  # fdatasync has returned
-        rows = {at: self._row(project, admitted, _given(keys[at]), places[at], references) for at, admitted in fresh.items()}
+        rows = {at: new_row(project.id, admitted, _given(keys[at]), places[at], references, self.selection) for at, admitted in fresh.items()}
         for _ in range(ATTEMPTS):
             try:
                 with transaction(self.engine) as session:
@@ -158,28 +158,6 @@ class Intake:
             except psycopg.errors.UniqueViolation:
                 receipts[at] = Receipt(Status.DUPLICATE, row.id)
         return stored
-
-    def _row(self, project: Project, admitted: Admitted, key: UUID, place: Location, references: References) -> NewTrajectory:
-        envelope = admitted.envelope
-        run = envelope.run
-        return NewTrajectory(
-            key=key,
-            project=project.id,
-            environment_version=references.environment(admitted),
-            task=references.task(admitted),
-            run=references.run(admitted),
-            group_id=references.group(admitted),
-            step=run.step if run else None,
-            policy_version=run.policy_version if run else None,
-            reward=envelope.reward,
-            segment=place.segment,
-            place=place.offset,
-            length=len(admitted.line),
-            selection=self.selection,
-            line=place.line,
-            sha256=admitted.sha256,
-            id=envelope.id,
-        )
 
     @staticmethod
     def _answered(receipt: Receipt | None) -> Receipt:
@@ -220,13 +198,38 @@ class References(NamedTuple):
         return self.groups[self.run(admitted), group.id] if group else None
 
 
-def _refer(session: Session, project: Project, fresh: Iterable[Admitted]) -> References:
+def new_row(project: int, admitted: Admitted, key: UUID, place: Location, references: References, selection: int) -> NewTrajectory:
+    """The row of an admitted line that lies in a segment."""
+    envelope = admitted.envelope
+    run = envelope.run
+    return NewTrajectory(
+        key=key,
+        project=project,
+        environment_version=references.environment(admitted),
+        task=references.task(admitted),
+        run=references.run(admitted),
+        group_id=references.group(admitted),
+        step=run.step if run else None,
+        policy_version=run.policy_version if run else None,
+        reward=envelope.reward,
+        segment=place.segment,
+        place=place.offset,
+        length=len(admitted.line),
+        selection=selection,
+        line=place.line,
+        sha256=admitted.sha256,
+        id=envelope.id,
+    )
+
+
+def refer(session: Session, project: int, fresh: Iterable[Admitted]) -> References:
+    """Ids of everything that these lines name, made where they were not known."""
     envelopes = [admitted.envelope for admitted in fresh]
-    found = environments.ensure(session, project.id, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
+    found = environments.ensure(session, project, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
     tasks = environments.ensure_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
-    run_ids = runs.ensure(session, project.id, {(e.run.id, e.run.trainer) for e in envelopes if e.run})
+    run_ids = runs.ensure(session, project, {(e.run.id, e.run.trainer) for e in envelopes if e.run})
     names = [GroupName(run_ids[e.run.id][0] if e.run else None, e.group.id, e.group.size) for e in envelopes if e.group]
-    return References(found, tasks, run_ids, groups.touch(session, project.id, names))
+    return References(found, tasks, run_ids, groups.touch(session, project, names))
 
 
 def _again(admitted: Admitted, sha256: bytes, key: UUID | None) -> Receipt:

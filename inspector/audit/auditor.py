@@ -14,6 +14,7 @@ from inspector import engine as checks_engine
 from inspector import gates
 from inspector.audit import deciding, group_work, isolation, stops, subjects
 from inspector.audit.deciding import Circumstances, Judged
+from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
 from inspector.audit.subjects import Audited, Opened
 from inspector.catalog import Catalog
@@ -31,12 +32,14 @@ from inspector.trajectory import EnvironmentRef, Header, TaskRef
 from inspector.verdict import Action, Verdict
 
 log = structlog.get_logger()
+ALONE_S = 5.0  # beyond the child's own limit: for its start and its end
 
 
 class Pace(NamedTuple):
     """How blocks are taken; times in seconds."""
 
     lease_s: float = 30.0
+    heartbeat_s: float = 5.0
     deadline_s: float = 10.0  # of one block; then its worker ends, and the block comes back smaller
     block: int = work.BLOCK
     stop_share: float = 0.20
@@ -74,6 +77,7 @@ class Auditor:
         self.wake = wake
         self.watch = watch
         self.alarms = alarms  # False in a thread, where no alarm can be set
+        self.heartbeat = Heartbeat(engine, lease_s=pace.lease_s, every_s=pace.heartbeat_s)
         with transaction(engine) as session:
             self.policy_id = selections.policy(session, policy.name, policy.digest.encode())
 
@@ -93,12 +97,13 @@ class Auditor:
 
     def audit(self, claims: Sequence[Claim]) -> None:
         """Inspect a block and close it."""
-        if self.alarms:
-            isolation.deadline(self.pace.deadline_s + (2.0 if claims[0].claims > 2 else 0.0))
-        judged = self._inspect([claim for claim in claims if claim.key is not None])
-        if self.alarms:
-            isolation.no_deadline()
-        closing = self._close(claims, judged)
+        with self.heartbeat.holding(claims):
+            if self.alarms:
+                isolation.deadline(self.pace.deadline_s + (ALONE_S if claims[0].claims > 2 else 0.0))
+            judged = self._inspect([claim for claim in claims if claim.key is not None])
+            if self.alarms:
+                isolation.no_deadline()
+            closing = self._close(claims, judged)
         if closing.projects:
             self.wake(closing.projects)
         for watched in closing.watches:

@@ -74,6 +74,18 @@ def create(session: Session, name: str) -> UUID:
     return project.uuid
 
 
+def restore(session: Session, uuid: UUID) -> int:
+    """The id of a project by its uuid; one that the database has lost is made again, under its uuid as its name."""
+    row = session.exec(select(ProjectRow).where(ProjectRow.uuid == uuid)).first()
+    if row is None:
+        row = ProjectRow(uuid=uuid, name=str(uuid))
+        session.add(row)
+        session.flush()
+        session.add(FeedRow(project=_id(row), epoch=uuid4()))
+        session.flush()
+    return _id(row)
+
+
 def listing(session: Session) -> list[tuple[str, UUID, datetime]]:
     """(name, uuid, created_at) of every project, for the installation's admin."""
     rows = session.exec(select(ProjectRow).order_by(col(ProjectRow.name))).all()

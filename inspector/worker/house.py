@@ -36,7 +36,13 @@ class House:
         """Open everything from the settings of the environment."""
         settings = settings or load()
         engine = connect(settings.database_url, pool_size=2)
-        pace = Pace(settings.lease_s, settings.fast_deadline_s, stop_share=settings.enforcement_stop_share, stop_window=settings.enforcement_stop_window)
+        pace = Pace(
+            lease_s=settings.lease_s,
+            heartbeat_s=settings.heartbeat_s,
+            deadline_s=settings.fast_deadline_s,
+            stop_share=settings.enforcement_stop_share,
+            stop_window=settings.enforcement_stop_window,
+        )
         reader = SegmentReader(settings.store_path / "segments")
         waker = Waker(settings.database_url)
         auditor = Auditor(
