@@ -26,7 +26,7 @@ except ImportError:  # no wheel for this machine
 
 _ZstdError: type[Exception] = zstandard.ZstdError
 STEP = 64 << 10  # reservations grow by this much
-PIECE = 1 << 20
+PIECE = 256 << 10  # a larger piece is first counted, so that one full of newlines is refused before it is split
 LINE_COST = 64  # bytes that a line costs on top of its own; counted as inflated, or a body of newlines would be free
 ZSTD_SLICE = 256  # bytes that can inflate to at most 8 MiB: 64 blocks of 128 KiB
 GZIP_SLICE = 8 << 10  # the same, at gzip's 1,032 to 1
@@ -142,7 +142,7 @@ def read(received: bytearray, codec: str, limits: Limits, share: Share) -> Body:
     kept = None
     if codec == "identity":
         for at in range(0, len(received), PIECE):
-            lines.feed(bytes(received[at : at + PIECE]))
+            lines.feed(bytes(memoryview(received)[at : at + PIECE]))
     elif codec == "zstd" and (spans := frames.spans(received, window=limits.zstd_window_bytes)) is not None:
         kept = _read_ours(memoryview(received), spans, lines, limits)
     else:
@@ -192,8 +192,7 @@ def _read_ours(received: memoryview, spans: list[frames.Span], lines: _Lines, li
             raw = inflate(frame, max_output_size=span.raw)
         except zstandard.ZstdError as error:
             raise BadSubmission(f"broken zstd frame at byte {span.start}: {error}") from error
-        kept.add(frame, raw)
-        lines.feed(raw)
+        kept.add(frame, raw, lines.feed(raw))
     return kept.framed if kept.whole and not kept.run else None
 
 
@@ -206,10 +205,9 @@ class _Kept:
         self.whole = True
         self._lines = 0
 
-    def add(self, frame: Buffer, raw: bytes) -> None:
-        count, ended = raw.count(b"\n"), raw.endswith(b"\n")
+    def add(self, frame: Buffer, raw: bytes, count: int) -> None:
         self.run.append((frame, len(raw)))
-        if not ended:
+        if not raw.endswith(b"\n"):
             self.whole = self.whole and count == 0
             return
         held, sizes = zip(*self.run, strict=True)
@@ -299,16 +297,20 @@ class _Lines:
             raise _too_inflated(self._limits)
         self._share.cover(self._received + inflated)
 
-    def feed(self, piece: bytes) -> None:
-        self.inflated += len(piece) + LINE_COST * piece.count(b"\n")
-        self.expect(self.inflated)
+    def feed(self, piece: bytes) -> int:
+        """Take what comes next; how many lines ended in it."""
+        if len(piece) > 2 * PIECE:
+            self.expect(self.inflated + len(piece) + LINE_COST * piece.count(b"\n"))
         head, *rest = piece.split(b"\n")
+        self.inflated += len(piece) + LINE_COST * len(rest)
+        self.expect(self.inflated)
         self._hold(head)
         if rest:
             self._end()
             for line in rest[:-1]:
                 self._add(line, len(line))
             self._hold(rest[-1])
+        return len(rest)
 
     def finish(self) -> None:
         if self._open_bytes:

@@ -97,7 +97,10 @@ def parameters(buffer: Buffer, at: int = 0) -> Parameters:
 
 def frame_end(buffer: Buffer, at: int = 0, *, blocks: int = FRAME_BLOCKS) -> int:
     """Where the frame at `at` ends, by its block headers alone; raises BrokenFrame when it is cut off or has more blocks than that."""
-    head = parameters(buffer, at)
+    return _end(buffer, at, parameters(buffer, at), blocks)
+
+
+def _end(buffer: Buffer, at: int, head: Parameters, blocks: int) -> int:
     end = at + head.header
     for _ in range(blocks):
         word = int.from_bytes(buffer[end : end + 3], "little")
@@ -123,7 +126,7 @@ def spans(buffer: Buffer, *, window: int = WINDOW) -> list[Span] | None:
             head = parameters(buffer, at)
             if not head.raw or head.raw > FRAME_BYTES or head.window > min(window, WINDOW) or head.dictionary or len(found) == FRAMES:
                 return None
-            end = frame_end(buffer, at)
+            end = _end(buffer, at, head, FRAME_BLOCKS)
             found.append(Span(at, end, head.raw))
             at = end
     except BrokenFrame:

@@ -96,7 +96,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
         return None if key == NO_KEY else key
 
 
-def stretches_of(body: Lines, keys: Sequence[UUID | None], received_ms: int, *, level: int = 3) -> list[Stretch]:
+def stretches_of(body: Lines, keys: Sequence[UUID | None], received_ms: int, *, level: int = 1) -> list[Stretch]:
     """The stretches of those lines of a body that have a key, one key per line. The client's frames are kept byte for byte where they can be."""
     if len(keys) != len(body.lines):
         raise ValueError(f"{len(keys)} keys for {len(body.lines)} lines")
