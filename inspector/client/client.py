@@ -254,6 +254,7 @@ class Client(_Base):
         return self._flushed(self._close(timeout_s))
 
     def __enter__(self) -> Self:
+        self._ensure()  # so that the first `decide` need not wait for our threads
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -288,6 +289,7 @@ class AsyncClient(_Base):
         return self._flushed(await on_daemon_thread(lambda: self._close(timeout_s)))
 
     async def __aenter__(self) -> Self:
+        self._ensure()
         return self
 
     async def __aexit__(self, *_: object) -> None:

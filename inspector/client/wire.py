@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from importlib import import_module
 
 import httpx
 
 from inspector import __version__
 from inspector.client.protocol import Head, Reply, head
 
+import_module("anyio._backends._asyncio")  # else the first call in a process loads it, within some trainer's deadline
 ANSWER_BYTES = 64 << 20
 CONNECT_S = 5.0
 USER_AGENT = f"inspector-client/{__version__}"
@@ -29,7 +31,9 @@ class Wire:
     """One connection pool, used from one event loop."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._http = httpx.AsyncClient(base_url=url, headers=headers_of(key), timeout=None, follow_redirects=False)  # noqa: S113  (each call has a total limit)
+        # Without TLS, a context that trusts nobody is made in a millisecond; one with all authorities takes the first call's time.
+        verify = True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._http = httpx.AsyncClient(base_url=url, headers=headers_of(key), timeout=None, verify=verify)  # noqa: S113 (each call has a limit as a whole)
         self.heard: Head | None = None  # the feed's head in the latest answer
 
     async def call(
