@@ -142,9 +142,9 @@ def group_spans_several_tasks(trajectory: Trajectory, history: History, *, liste
 
     The advantage of each is then mostly the difference in difficulty. `listed` is how many tasks the message names.
     """
-    if trajectory.group is None:
+    if trajectory.group is None or not (seen := history.tasks_of_group(trajectory)):
         return
-    tasks = sorted({trajectory.task.id, *history.tasks_of_group(trajectory)})
+    tasks = sorted({trajectory.task.id, *seen})
     if len(tasks) > 1:
         told = ", ".join(repr(task) for task in tasks[:listed]) + (f" and {len(tasks) - listed} more" if len(tasks) > listed else "")
         yield Finding(message=f"the group {trajectory.group.id!r} holds {len(tasks)} tasks: {told}", grave=True)

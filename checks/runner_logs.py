@@ -34,6 +34,7 @@ _UNITTEST = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z ]+=\d{1,9}(?:, [a
 _RAN = re.compile(r"Ran (\d{1,9}) tests? in [\d.]+s")
 _PAIR = re.compile(r"([a-z ]+)=(\d{1,9})")
 _GO = re.compile(r"(ok|FAIL|\?) *\t\S+(?:\t| )(?:\(cached\)|[\d.]+s|\[[a-z ]+\])(.*)")
+_FIRST = frozenset("=0123456789nTOFNo?t")  # what those lines begin with: most others need no pattern
 _CARGO = re.compile(r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed;.*")
 
 
@@ -41,9 +42,10 @@ def last_summary(log: str | None) -> Summary | None:
     """The last summary near the end of a log; None where no runner that we know wrote one there."""
     if not log:
         return None
-    lines = [_COLOUR.sub("", line).rstrip() for line in log[-TAIL_CHARS:].splitlines()[-TAIL_LINES:]]
+    tail = log[-TAIL_CHARS:]
+    lines = [line.rstrip() for line in (_COLOUR.sub("", tail) if "\x1b" in tail else tail).splitlines()[-TAIL_LINES:]]
     for at in range(len(lines) - 1, -1, -1):
-        if len(lines[at]) > LINE_CHARS:
+        if len(lines[at]) > LINE_CHARS or lines[at][:1] not in _FIRST:
             continue
         for read in _READERS:
             if summary := read(lines, at):
