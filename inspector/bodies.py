@@ -31,7 +31,7 @@ LINE_COST = 64  # bytes that a line costs on top of its own; counted as inflated
 ZSTD_SLICE = 256  # bytes that can inflate to at most 8 MiB: 64 blocks of 128 KiB
 GZIP_SLICE = 8 << 10  # the same, at gzip's 1,032 to 1
 SUSPECT_RATIO, SUSPECT_BYTES = 64, 1 << 20  # above both, a body is measured to its end before more of it is kept
-INLINE_GZIP, INLINE_RAW = 16 << 10, 1 << 20  # what is read in the event loop; the rest goes to a thread
+INLINE_GZIP, INLINE_ZSTD, INLINE_RAW = 16 << 10, 64 << 10, 1 << 20  # what is read in the event loop; the rest goes to a thread
 
 
 class InFlight:
@@ -178,7 +178,7 @@ def _quick(received: bytearray, codec: str) -> bool:
         return len(received) <= INLINE_GZIP
     if codec == "identity":
         return len(received) <= INLINE_RAW
-    spans = frames.spans(received) if len(received) <= INLINE_RAW else None
+    spans = frames.spans(received) if len(received) <= INLINE_ZSTD else None
     return spans is not None and sum(span.raw for span in spans) <= INLINE_RAW
 
 

@@ -23,8 +23,10 @@ FRAME_BYTES = 512 << 10  # inflated
 FRAME_LINES = 24
 WINDOW = 8 << 20
 FRAME_BLOCKS = 64  # a frame of ours needs about five, or one per line if it is flushed so; more is an attack on the walk
+SMALL_BLOCKS, BLOCK_BYTES = 8, 32  # beyond so many blocks they have this size on average, for the same reason
 FRAMES = 1 << 16  # in one body
 COMMAS = 4 << 20  # above this a line is first shown to hold steps and not a bomb of tiny elements, each an object of ours
+STEP_BYTES = 24  # of a long line per step; the shortest step that is one has 29
 
 Buffer = bytes | bytearray | memoryview
 
@@ -102,7 +104,9 @@ def frame_end(buffer: Buffer, at: int = 0, *, blocks: int = FRAME_BLOCKS) -> int
 
 def _end(buffer: Buffer, at: int, head: Parameters, blocks: int) -> int:
     end = at + head.header
-    for _ in range(blocks):
+    for block in range(blocks):
+        if block > SMALL_BLOCKS and end - at < block * BLOCK_BYTES:
+            raise BrokenFrame(f"the zstd frame at byte {at} is made of tiny blocks")
         word = int.from_bytes(buffer[end : end + 3], "little")
         end += 3 + (1 if word >> 1 & 3 == 1 else word >> 3)
         if end > len(buffer):
@@ -135,7 +139,7 @@ def spans(buffer: Buffer, *, window: int = WINDOW) -> list[Span] | None:
 
 
 class _Steps(msgspec.Struct):
-    steps: msgspec.Raw
+    steps: list[msgspec.Raw]
 
 
 class _Line(msgspec.Struct):
@@ -146,39 +150,63 @@ class _Sourced(msgspec.Struct, gc=False):
     source: Source
 
 
+class _SourcedSteps(msgspec.Struct, gc=False):
+    steps: list[_Sourced]
+
+
+class _SourcedLine(msgspec.Struct, gc=False):
+    trajectory: _SourcedSteps
+
+
 _line = msgspec.json.Decoder(_Line)
-_sourced = msgspec.json.Decoder(list[_Sourced])
+_sourced_line = msgspec.json.Decoder(_SourcedLine)
 _raws = msgspec.json.Decoder(list[msgspec.Raw])
+_LIST = re.compile(rb'"steps"[ \t\r\n]*:[ \t\r\n]*\[')
 _GAP = re.compile(rb"[ \t\r\n,]*")
 
 
 def step_offsets(line: bytes) -> array[int] | None:
-    """Where each step of the line begins, then where the list ends (its `]`); None when the line has no list of steps."""
+    """Where each step of the line begins, then where the list ends (its `]`).
+
+    None when the line has no list of steps, or one that is a bomb of tiny elements and no trajectory.
+    """
     try:
-        listed = memoryview(_line.decode(line).trajectory.steps)
-        if line.count(b",") > COMMAS:
-            _sourced.decode(listed)
-        elements = _raws.decode(listed)
+        if len(line) > 2 * COMMAS and line.count(b",") > COMMAS:
+            _sourced_line.decode(line)
+        steps = _line.decode(line).trajectory.steps
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return _walk(line, line.find(listed) + 1, elements)  # an earlier copy of the same bytes serves as well: they are the same bytes
+    if len(line) > FRAME_BYTES and len(steps) * STEP_BYTES > len(line):
+        return None
+    to_compare = 2 * len(line)  # bounds the time that a line full of false beginnings can take
+    for begin in _LIST.finditer(line):
+        offsets, compared = _walk(line, begin.end(), steps)
+        if offsets is not None:
+            return offsets
+        to_compare -= compared
+        if to_compare < 0:
+            break
+    return None
+
+
+def _walk(line: bytes, at: int, steps: list[msgspec.Raw]) -> tuple[array[int] | None, int]:
+    """The offsets, if exactly these steps stand in a list that begins at `at`; and how many bytes were compared to know."""
+    offsets, begin, gap = array("q"), at, _GAP.match
+    for raw in steps:
+        step = bytes(raw)
+        at = gap(line, at).end()  # type: ignore[union-attr]  # an empty gap matches too
+        if not line.startswith(step, at):
+            return None, at + len(step) - begin
+        offsets.append(at)
+        at += len(step)
+    at = gap(line, at).end()  # type: ignore[union-attr]
+    offsets.append(at)
+    return (offsets if line.startswith(b"]", at) else None), at - begin
 
 
 def steps_within(region: bytes) -> list[bytes]:
     """The steps of a stretch of a list that begins with a step and ends where another one, or the list's end, begins."""
     return [bytes(raw) for raw in _raws.decode(b"[%b]" % region.rstrip(b" \t\r\n,"))]
-
-
-def _walk(line: bytes, at: int, elements: list[msgspec.Raw]) -> array[int]:
-    offsets = array("q")
-    for element in elements:
-        match = _GAP.match(line, at)
-        at = match.end() if match else at
-        offsets.append(at)
-        at += len(memoryview(element))
-    match = _GAP.match(line, at)
-    offsets.append(match.end() if match else at)
-    return offsets
 
 
 def _size(number: int, line: bytes) -> int:

@@ -132,7 +132,7 @@ def test_incompressible_and_repeated_content_walks_to_the_same_end():
 def test_a_frame_of_countless_empty_blocks_is_refused():
     frame = zstandard.ZstdCompressor().compress(b"x")
     head = frames.parameters(frame).header
-    with pytest.raises(frames.BrokenFrame, match="more than 64 blocks"):
+    with pytest.raises(frames.BrokenFrame, match="tiny blocks"):
         frames.frame_end(frame[:head] + b"\0\0\0" * 1000 + frame[head:])
 
 
