@@ -202,7 +202,7 @@ def _ended(draft: Draft, value: dict[str, Any], response: dict[str, Any]) -> Non
     if cut:
         draft.put("termination", {"reason": "max_tokens" if cut == "max_output_tokens" else str(cut)[:200], "truncated": True})
     elif value.get("terminated") is True or truncated is not None:
-        draft.put("termination", {"reason": "completed" if value.get("terminated") is True and not truncated else None, "truncated": truncated})
+        draft.put("termination", {"reason": "completed" if value.get("terminated") is True else None, "truncated": truncated})
     errors: list[dict[str, Any]] = []
     if isinstance(response.get("error"), dict):
         errors.append(
