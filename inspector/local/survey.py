@@ -96,5 +96,3 @@ def group_of(header: Header) -> Group | None:
 
 def digest_of(line: bytes) -> bytes:
     return hashlib.sha256(line).digest()[:16]
-
-
