@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -62,18 +63,22 @@ class Folder:
         except OSError as error:
             raise CannotStart(f"{self.path} cannot be used as the data folder: {error}") from error
 
-    def lock(self) -> int:
+    def lock(self, say: Callable[[str], None] = lambda _: None) -> int:
         """Take the folder for this process, and return the descriptor that holds it; raises CannotStart naming the pid that has it.
 
         The lock ends with the last process that has the descriptor: a keeper still clearing up after a dead stack holds it, and is waited for.
         """
         self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         give_up_at = time.monotonic() + LOCK_PATIENCE_S
+        waiting = False
         while not self._locked(self._lock):
             holder = msgspec.json.decode(os.pread(self._lock, 4096, 0) or b"null", type=Process | None)
             if holder is None or holder.alive or time.monotonic() > give_up_at:
                 self.unlock()
                 raise CannotStart(f"{self.path} is already served by process {holder.pid if holder else 'unknown'}; stop that one first, or use another folder")
+            if not waiting:
+                say(f"waiting until what process {holder.pid}, now dead, left on {self.path} is stopped")
+                waiting = True
             time.sleep(0.1)
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, msgspec.json.encode(identify(os.getpid())), 0)

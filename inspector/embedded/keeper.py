@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inspector.embedded.folder import Folder
 from inspector.embedded.processes import end
+from inspector.embedded.users import SOCKETS
 
 DISMISS_S = 30.0
 
@@ -48,7 +49,7 @@ def end_leftovers(folder: Folder) -> list[str]:
     alive = [child.name for child in note.children if child.process.alive]
     for child in note.children:
         end(child.process, child.ladder)
-    if Path(note.sockets).name.startswith("ins-"):
+    if Path(note.sockets).name.startswith(SOCKETS):
         shutil.rmtree(note.sockets, ignore_errors=True)
     folder.forget()
     return alive

@@ -77,4 +77,4 @@ def _uvicorn(host: str, port: int, settings: Settings) -> list[str]:
 
 
 def _celery() -> list[str]:
-    return [*PYTHON, "celery", "-A", "inspector.queue"]
+    return [*PYTHON, "celery", "-A", "inspector.worker.tasks"]

@@ -139,7 +139,7 @@ class Stack:
 
     def _take_folder(self) -> None:
         self._folder.prepare()
-        lock = self._folder.lock()
+        lock = self._folder.lock(self._say)
         if left := keeper.end_leftovers(self._folder):
             self._say(f"an earlier start on {self.data} had died and left running: {', '.join(left)}; stopped them")
         self._keeper = keeper.start(self._folder, lock)
@@ -208,10 +208,16 @@ class Stack:
             self.add(services.worker(self.settings, self.data))
         if "beat" in self.parts:
             self.add(services.beat(self.settings, self.data))
-        if "dashboard" in self.parts and services.has_dashboard():
-            self.add(services.dashboard(self.settings, self.data, self.api_url))
+        if "dashboard" in self.parts:
+            self._start_dashboard()
         if "api" in self.parts:
             self._await(self.add(services.api(self.settings, self.data, self._api_processes)), self._api_answers, API_READY_S)
+
+    def _start_dashboard(self) -> None:
+        if services.has_dashboard():
+            self.add(services.dashboard(self.settings, self.data, self.api_url))
+        else:
+            self._say("no dashboard: its extra is not installed (pip install 'inspector[dashboard]')")
 
     def _api_answers(self) -> bool:
         connection = http.client.HTTPConnection(self._reachable_host, self.settings.port, timeout=5)

@@ -46,7 +46,7 @@ def give(folder: Path, user: User | None) -> None:
 
 def within_reach(program: Path, user: User | None, sockets: Path) -> Path:
     """The program, a file or a folder of a package, or a copy when the user could not enter the folders above it, as below root's home."""
-    if user is None or all(folder.stat().st_mode & 0o001 for folder in program.parents):
+    if user is None or all(folder.stat().st_mode & 0o001 for folder in program.resolve().parents):
         return program
     copies = sockets / "programs"
     copy = copies / program.parent.name / program.name

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from inspector.embedded import Stack
 from inspector.embedded.child import Child, Program
 from inspector.embedded.processes import POLITE, Ladder
 
@@ -23,6 +25,21 @@ class Said(list[str]):
 @pytest.fixture
 def said() -> Said:
     return Said()
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose cluster is made, and stopped; to be copied, since making one takes a second of CPU."""
+    folder = tmp_path_factory.mktemp("prepared") / "data"
+    with Stack(folder, parts={"postgres"}):
+        return folder
+
+
+@pytest.fixture
+def copied(prepared: Path, tmp_path: Path) -> Path:
+    """A data folder of this test's own, with an empty cluster."""
+    subprocess.run(["cp", "-a", str(prepared), str(tmp_path / "data")], check=True)
+    return tmp_path / "data"
 
 
 @pytest.fixture

