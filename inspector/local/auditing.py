@@ -8,7 +8,7 @@ version is that of all given files, and a group is whatever of it they hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -40,7 +40,7 @@ class Plan:
 
     checks: Sequence[Check]
     policy: Policy
-    declared: Declared = Declared()
+    declared: Declared = field(default_factory=Declared)
     without_reasoning: bool = False
 
     def read(self, line: bytes) -> Trajectory:

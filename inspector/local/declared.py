@@ -93,7 +93,7 @@ class _Loader(yaml.SafeLoader):
     """Plain values alone, and no key twice: the second would silently replace the first."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = next((key for at, key in enumerate(keys) if key in keys[:at]), None)
         if twice is not None:
             raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} stands twice", node.start_mark)
