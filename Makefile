@@ -1,0 +1,57 @@
+# One command each. A fresh machine needs Python >= 3.11, git and make; everything else goes into .venv, from requirements.lock.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+DATA ?= data
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
+# uv trusts the machine's certificates as pip does, and gives up early: where only pip knows the way to an index, pip takes over
+UV := UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=30 UV_HTTP_RETRIES=1 UV_PYTHON_DOWNLOADS=never $(BIN)/uv --no-progress
+
+.PHONY: help demo test test-all up lint bench lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+demo: $(READY) ## the whole service once, on bundled trajectories: every verdict beside the expected one
+	@$(BIN)/python -m inspector.demo
+
+up: $(READY) ## serve on 127.0.0.1 until Ctrl-C; DATA=folder keeps everything
+	@$(BIN)/inspector up --data $(DATA)
+
+test: $(READY) ## the test suite, on a real Postgres and a real Redis; ARGS="tests/test_x.py" for less
+	@$(BIN)/python -m pytest $(ARGS)
+
+test-all: $(READY) ## with the long proofs: faults, durability, floods
+	@$(BIN)/python -m pytest -m "" $(ARGS)
+
+lint: $(READY) ## style, types, import directions
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(READY) ## the product and its peers, interleaved; writes benchmarks/results.json
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lock: $(READY) ## resolve pyproject.toml anew into requirements.lock
+	@$(UV) pip compile --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-annotate --no-header pyproject.toml --extra all --extra dev -o requirements.lock >/dev/null
+
+clean: ## remove .venv and caches; data stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(READY): requirements.lock pyproject.toml
+	@[ -n "$(PYTHON)" ] || { echo "make: no Python >= 3.11 on PATH$$(command -v python3 >/dev/null && echo ", python3 is $$(python3 -V 2>&1)"); name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@awk '/^[^ ]/ { on = /^uv==/ } on' requirements.lock >$(VENV)/uv.lock
+	@$(PIP) install --require-hashes -r $(VENV)/uv.lock || echo "make: no uv here" >&2
+	@$(UV) pip sync -q --require-hashes --python $(BIN)/python requirements.lock \
+		|| { echo "make: uv could not fetch the lock; pip does, in a minute or two" >&2; $(PIP) install --require-hashes -r requirements.lock; }
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $(READY)
