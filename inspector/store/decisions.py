@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -36,6 +36,17 @@ def head(session: Session, project: int) -> Head:
     row = driver(session).execute("SELECT epoch, last, first FROM feed WHERE project = %s", (project,)).fetchone()
     assert row is not None, f"project {project} was made without its feed"
     return Head(*row)
+
+
+def heads(session: Session, projects: Iterable[int]) -> dict[int, Head]:
+    """The newest number of several logs."""
+    rows = driver(session).execute("SELECT project, epoch, last, first FROM feed WHERE project = ANY(%s)", (sorted(projects),)).fetchall()
+    return {project: Head(epoch, last, first) for project, epoch, last, first in rows}
+
+
+def notify(session: Session, projects: Iterable[int]) -> None:
+    """Wake those who wait for these projects' decisions, at the commit. Only for acts of people: commits that notify wait for each other."""
+    driver(session).execute("SELECT pg_notify(%s, %s)", (CHANNEL, ",".join(str(project) for project in sorted(projects))))
 
 
 def append(session: Session, project: int, decisions: Sequence[Numbered]) -> int:

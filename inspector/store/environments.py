@@ -103,6 +103,11 @@ def find_task(session: Session, environment_version: int, task: str) -> int:
     return int(row[0])
 
 
+def lock(session: Session, environment_version: int) -> None:
+    """Until the transaction ends nobody else declares it."""
+    driver(session).execute("SELECT FROM environment_version WHERE id = %s FOR UPDATE", (environment_version,))
+
+
 def owns(session: Session, project: int, environment_version: int) -> bool:
     """Whether this project declared it first, or nobody has declared it yet."""
     row = (

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import func, or_, update
+from sqlalchemy import ColumnElement, delete, func, or_, update
 from sqlmodel import Session, col, select
 
 from inspector.errors import Conflict, Unauthenticated, Unknown
 from inspector.store.tables import FeedRow, KeyRow, LoginRow, ProjectRow
 
 KEY_PREFIX = "ins_"
+SESSION_PREFIX = "ins_session_"  # of a person who signed in to the dashboard
 KEY_BYTES = 32  # 256 bits
 
 
@@ -126,9 +127,15 @@ def revoke_key(session: Session, project: int | None, key: UUID) -> None:
 
 def authenticate(session: Session, secret: str) -> Principal:
     """Who holds this secret; raises Unauthenticated when nobody does, or not any more."""
+    if secret.startswith(SESSION_PREFIX):
+        opened = select(LoginRow.key).where(LoginRow.sha256 == digest(secret), col(LoginRow.used_at).is_not(None), col(LoginRow.expires_at) > func.clock_timestamp())
+        return _holder(session, col(KeyRow.id).in_(opened))
+    return _holder(session, col(KeyRow.sha256) == digest(secret))
+
+
+def _holder(session: Session, which: ColumnElement[bool]) -> Principal:
     live = (col(KeyRow.revoked_at).is_(None), or_(col(KeyRow.expires_at).is_(None), col(KeyRow.expires_at) > func.clock_timestamp()))
-    query = select(KeyRow, ProjectRow).outerjoin(ProjectRow, col(ProjectRow.id) == col(KeyRow.project)).where(KeyRow.sha256 == digest(secret), *live)
-    found = session.exec(query).first()
+    found = session.exec(select(KeyRow, ProjectRow).outerjoin(ProjectRow, col(ProjectRow.id) == col(KeyRow.project)).where(which, *live)).first()
     if found is None:
         raise Unauthenticated("the key is unknown, expired or revoked")
     key, project = found
@@ -139,20 +146,30 @@ def authenticate(session: Session, secret: str) -> Principal:
 
 def offer_login(session: Session, key: UUID, expires_at: datetime) -> str:
     """A token that opens the dashboard once, with this key's authority."""
+    session.exec(delete(LoginRow).where(col(LoginRow.expires_at) < func.clock_timestamp()))
     token = secrets.token_urlsafe(KEY_BYTES)
     session.add(LoginRow(sha256=digest(token), key=key, expires_at=expires_at))
     return token
 
 
-def take_login(session: Session, token: str) -> UUID:
-    """The key that a login token stands for, used up by this call; raises Unauthenticated."""
+def take_login(session: Session, token: str, expires_at: datetime) -> tuple[str, Principal]:
+    """Use up a login token: (the secret of a session, whose it is). Raises Unauthenticated.
+
+    A session acts as the key that offered the login, and ends with it.
+    """
     live = (col(LoginRow.used_at).is_(None), col(LoginRow.expires_at) > func.clock_timestamp())
-    taken = session.exec(
-        update(LoginRow).where(col(LoginRow.sha256) == digest(token), *live).values(used_at=func.clock_timestamp()).returning(col(LoginRow.key))
-    ).first()
+    taken = session.exec(delete(LoginRow).where(col(LoginRow.sha256) == digest(token), *live).returning(col(LoginRow.key))).first()
     if taken is None:
         raise Unauthenticated("the login address was used already, or is too old")
-    return UUID(str(taken[0]))
+    holder = _holder(session, col(KeyRow.id) == taken[0])
+    secret = SESSION_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+    session.add(LoginRow(sha256=digest(secret), key=holder.key, expires_at=expires_at, used_at=datetime.now(UTC)))
+    return secret, holder
+
+
+def end_session(session: Session, secret: str) -> None:
+    """Sign out; nothing happens where there is no such session."""
+    session.exec(delete(LoginRow).where(col(LoginRow.sha256) == digest(secret)))
 
 
 def _id(row: ProjectRow) -> int:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import psycopg
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 
 from inspector.errors import StorageFull, Unavailable
@@ -43,6 +44,8 @@ def transaction(engine: Engine) -> Iterator[Session]:
             raise Unavailable(f"the database is away: {type(error.orig).__name__}") from error
         except psycopg.OperationalError as error:
             raise Unavailable(f"the database is away: {type(error).__name__}") from error
+        except PoolTimeout as error:
+            raise Unavailable("every connection to the database is in use") from error
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise Unavailable("the connection to the database broke") from error

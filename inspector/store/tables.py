@@ -52,7 +52,7 @@ class KeyRow(SQLModel, table=True):
 
 
 class LoginRow(SQLModel, table=True):
-    """A one-time token that opens the dashboard with a key's authority."""
+    """A one-time token that opens the dashboard with a key's authority; with `used_at`, the session that it was exchanged for."""
 
     __tablename__ = "login"
 

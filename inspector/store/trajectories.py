@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from inspector.errors import Unknown
 from inspector.store.session import driver
+from inspector.verdict import Mode
 from inspector.store.stretches import Location
 
 
@@ -118,6 +119,12 @@ def find(session: Session, project: int, key: UUID) -> Subject:
     if subject is None or subject.project != project:
         raise Unknown("trajectory", key)
     return subject
+
+
+def modes(session: Session, keys: Sequence[UUID]) -> dict[UUID, Mode]:
+    """The mode of each trajectory's run; those of no run are not there."""
+    rows = driver(session).execute("SELECT t.key, r.mode FROM trajectory t JOIN run r ON r.id = t.run WHERE t.key = ANY(%s)", (list(keys),)).fetchall()
+    return {key: Mode(mode) for key, mode in rows}
 
 
 def key_of(session: Session, project: int, id_: str) -> UUID:

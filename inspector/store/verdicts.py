@@ -12,7 +12,7 @@ from sqlmodel import Session
 from inspector.errors import Unknown
 from inspector.store.codes import ACTION_CODE, ACTIONS, CAUSE_CODE, cause_of
 from inspector.store.session import driver
-from inspector.verdict import Action, Cause, Finding, Judgement, Outcome, Verdict
+from inspector.verdict import Action, Cause, Finding, Judgement, Mode, Outcome, Verdict
 
 
 class NewVerdict(NamedTuple):
@@ -126,6 +126,46 @@ def stored(session: Session, project: int, keys: Sequence[UUID]) -> dict[UUID, S
     """What stands for these trajectories; those without a verdict yet are not there."""
     rows = driver(session).execute(_STORED + "key = ANY(%s) AND project = %s", (list(keys), project)).fetchall()
     return {r[0]: _stored(r) for r in rows}
+
+
+class Ruled(NamedTuple):
+    """What a trainer is told of a trajectory: neither verdict nor probability, which may rest on the agent's reasoning."""
+
+    action: Action
+    final: bool
+    reward_override: float | None
+    cause: Cause | None
+    retry: bool
+    mode: Mode  # as it was decided, or of its run where it was never logged
+    enforced: bool
+    seq: int | None
+
+
+def rulings(session: Session, project: int, keys: Sequence[UUID]) -> dict[UUID, Ruled]:
+    """What is decided of these trajectories, kept ones included; those without a verdict yet are not there."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT v.key, v.action, v.final, v.reward_override, v.cause, v.retry, coalesce(r.mode, 'observe'), v.seq, d.body FROM verdict v"
+            " JOIN trajectory t ON t.key = v.key LEFT JOIN run r ON r.id = t.run LEFT JOIN decision d ON d.project = v.project AND d.seq = v.seq"
+            " WHERE v.key = ANY(%s) AND v.project = %s",
+            (list(keys), project),
+        )
+        .fetchall()
+    )
+    return {row[0]: _ruled(*row[1:]) for row in rows}
+
+
+class _Logged(msgspec.Struct):
+    mode: Mode = Mode.OBSERVE
+    enforced: bool = True
+
+
+def _ruled(
+    action: int, final: bool, override: float | None, cause: int | None, retry: bool, mode: str, seq: int | None, body: bytes | None
+) -> Ruled:
+    logged = msgspec.json.decode(body, type=_Logged) if body is not None else _Logged(Mode(mode))
+    return Ruled(ACTIONS[action], final, override, cause_of(cause), retry, logged.mode, logged.enforced, seq)
 
 
 def lock(session: Session, project: int, key: UUID) -> Stored:

@@ -1,0 +1,43 @@
+"""Makes the application: routes, errors, what is common to every request, and its beginning and end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import FastAPI
+
+from inspector import __version__
+from inspector.api import answers, logs, openapi
+from inspector.api.metrics import Metrics
+from inspector.api.observing import Observed
+from inspector.api.routes import checks, decisions, environments, keys, logins, operations, posting, projects, runs, trajectories, triage
+from inspector.api.service import Service
+from inspector.api.threads import ROUTES
+from inspector.settings import Settings, load
+
+ROUTERS = [module.router for module in (posting, decisions, triage, trajectories, environments, runs, checks, keys, projects, logins, operations)]
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The application, by the settings of the environment where none are given."""
+    settings = settings or load()
+    logs.configure(settings.log_level)
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = ROUTES
+        app.state.service = service = Service(settings, metrics)
+        service.start()
+        yield
+        await service.stop()
+
+    app = FastAPI(title="inspector", version=__version__, lifespan=life, openapi_url="/v1/openapi.json", docs_url="/docs", redoc_url=None)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_middleware(Observed, metrics=metrics)
+    answers.install(app)
+    openapi.install(app)
+    return app

@@ -1,0 +1,72 @@
+"""Reads the small JSON bodies of the control routes into structs, strictly."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from fastapi import Request
+
+from inspector.api.answers import JSON, TooSlow
+from inspector.errors import BadSubmission, TooLarge, UnknownEncoding
+
+BODY_S = 60.0  # for a whole body to arrive
+SMALL, LARGE = 1 << 20, 16 << 20  # bytes
+
+
+class JsonBody:
+    """A dependency that reads a body of one kind; unknown fields are refused. Stands among the dependencies for the OpenAPI page."""
+
+    def __init__(self, kind: type[msgspec.Struct], limit: int = SMALL) -> None:
+        self.kind = kind
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
+        self._limit = limit
+
+    async def __call__(self, request: Request) -> Any:
+        """The struct; raises BadSubmission, TooLarge, UnknownEncoding, TooSlow."""
+        if media_type(request) not in (JSON, ""):
+            raise UnknownEncoding(f"Content-Type {media_type(request)[:80]!r}: this route reads {JSON}")
+        try:
+            return self._decoder.decode(await self._read(request))
+        except msgspec.ValidationError as error:
+            reason, _, path = str(error).partition(" - at ")
+            raise BadSubmission(reason, path=path.strip("`") or "$") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BadSubmission(f"not JSON: {error}", path="$") from error
+        except RecursionError as error:
+            raise BadSubmission("nested deeper than can be read", path="$") from error
+
+    async def _read(self, request: Request) -> bytes:
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise UnknownEncoding("this route reads no compressed bodies")
+        body = bytearray()
+        async for chunk in in_time(request):
+            body += chunk
+            if len(body) > self._limit:
+                raise TooLarge(f"a body of more than {self._limit} bytes")
+        return bytes(body)
+
+
+def media_type(request: Request) -> str:
+    """The Content-Type without its parameters, in small letters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def in_time(request: Request, seconds: float = BODY_S) -> AsyncIterator[bytes]:
+    """The chunks of a body; raises TooSlow when they have not all come in time."""
+    end = asyncio.get_running_loop().time() + seconds
+    stream = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout_at(end):
+                chunk = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise TooSlow(f"the body did not come within {seconds:g} s") from error
+        yield chunk
+
+
+__all__ = ["LARGE", "SMALL", "JsonBody", "in_time", "media_type"]

@@ -1,0 +1,130 @@
+"""Environment versions and tasks: what owners declare, and the state that people put them in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from sqlmodel import Session
+
+from inspector import quarantine
+from inspector.api import cursors
+from inspector.api.access import Anybody, Member, Owner, StateKeeper, project_of
+from inspector.api.answers import answer
+from inspector.api.openapi import documented
+from inspector.api.parameters import After, Limit, Name
+from inspector.api.reading import JsonBody
+from inspector.api.sessions import SessionDep
+from inspector.api.wire import EnvironmentLine, EnvironmentPage, StandingAnswer, StateAnswer, StateRequest
+from inspector.errors import BadSubmission, Forbidden
+from inspector.store import decisions, environments
+from inspector.store.environments import EnvironmentName
+from inspector.store.projects import Principal
+from inspector.task import Declaration, contradictions
+
+router = APIRouter()
+VERSION = "/v1/environments/{environment:path}/versions/{version}"
+TASK = VERSION + "/tasks/{task:path}"
+Declared = Annotated[Declaration, Depends(JsonBody(Declaration))]
+NewState = Annotated[StateRequest, Depends(JsonBody(StateRequest))]
+
+
+@router.get("/v1/environments", **documented(EnvironmentPage))
+def list_environments(session: SessionDep, who: Member, after: After = None, limit: Limit = 50) -> Response:
+    """The environment versions that this project posted or declared."""
+    found = environments.page(session, who.project, cursors.decode(after, int) if after else 0, limit)
+    lines = [
+        EnvironmentLine(environment=e.environment, version=e.version, state=e.state, sampling_weight=e.sampling_weight, declared=e.declared, owner=e.owner)
+        for e in found
+    ]
+    return answer(EnvironmentPage(environments=lines, next=cursors.encode(found[-1].id) if len(found) == limit else None))
+
+
+# The states come before the tasks: the name of a task may hold slashes, and would take in the last word.
+
+
+@router.put(TASK + "/state", **documented(StateAnswer, 404))
+def set_task_state(session: SessionDep, who: StateKeeper, environment: Name, version: Name, task: Name, wanted: NewState) -> Response:
+    """Quarantine or release a task; every project that posted it is told."""
+    return _set_state(session, who, environment, version, task, wanted)
+
+
+@router.put(VERSION + "/state", **documented(StateAnswer, 404))
+def set_version_state(session: SessionDep, who: StateKeeper, environment: Name, version: Name, wanted: NewState) -> Response:
+    """Quarantine or release an environment version; every project that posted it is told."""
+    return _set_state(session, who, environment, version, None, wanted)
+
+
+@router.get(TASK, **documented(StandingAnswer, 404))
+def read_task(session: SessionDep, who: Anybody, environment: Name, version: Name, task: Name) -> Response:
+    """A task, as it was declared and as it stands."""
+    return answer(_standing(session, who, environment, version, task))
+
+
+@router.put(TASK, **documented(StandingAnswer, 409))
+def declare_task(session: SessionDep, who: Owner, environment: Name, version: Name, task: Name, declaration: Declared) -> Response:
+    """Declare what a task overrides of its environment version."""
+    _consistent(declaration)
+    environment_version = _own(session, who, environment, version)
+    ids = environments.ensure_tasks(session, [(environment_version, task)])
+    environments.declare_task(session, ids[environment_version, task], declaration)
+    return answer(_standing(session, who, environment, version, task))
+
+
+@router.get(VERSION, **documented(StandingAnswer, 404))
+def read_version(session: SessionDep, who: Anybody, environment: Name, version: Name) -> Response:
+    """An environment version, as it was declared and as it stands."""
+    return answer(_standing(session, who, environment, version, None))
+
+
+@router.put(VERSION, **documented(StandingAnswer, 409))
+def declare_version(session: SessionDep, who: Owner, environment: Name, version: Name, declaration: Declared) -> Response:
+    """Declare an environment version. The first project to do so owns it."""
+    _consistent(declaration)
+    environments.declare(session, who.project, _own(session, who, environment, version), declaration)
+    return answer(_standing(session, who, environment, version, None))
+
+
+def _own(session: Session, who: Principal, environment: str, version: str) -> int:
+    """The id, where this project may declare it; raises Forbidden."""
+    name = EnvironmentName(environment, version)
+    environment_version = environments.ensure(session, who.project, [name])[name]
+    environments.lock(session, environment_version)  # of two first declarations one waits, and then finds it owned
+    if not environments.owns(session, who.project, environment_version):
+        raise Forbidden(f"another project declared {environment}@{version} first, and owns it")
+    return environment_version
+
+
+def _consistent(declaration: Declaration) -> None:
+    for path, reason in contradictions(declaration):
+        raise BadSubmission(reason, path=path)
+
+
+def _standing(session: Session, who: Principal, environment: str, version: str, task: str | None) -> StandingAnswer:
+    environment_version = environments.find(session, project_of(who), environment, version)
+    task_id = environments.find_task(session, environment_version, task) if task is not None else None
+    declaration = environments.declaration(session, environment_version, task_id)
+    state, weight = environments.one(session, environment_version, task_id)
+    return StandingAnswer(
+        environment=environment, version=version, state=state, declared=declaration.declared, declaration=declaration, task=task, sampling_weight=weight
+    )
+
+
+def _set_state(session: Session, who: Principal, environment: str, version: str, task: str | None, wanted: StateRequest) -> Response:
+    author = f"person:{who.name}"
+    told = quarantine.set_state(
+        session, environment, version, task, wanted.state, author=author, note=wanted.note, weight=wanted.sampling_weight, project=project_of(who)
+    )
+    decisions.notify(session, told)
+    now = _standing(session, who, environment, version, task)
+    return answer(
+        StateAnswer(
+            environment=environment,
+            version=version,
+            task=task,
+            state=now.state,
+            sampling_weight=now.sampling_weight,
+            projects_told=len(told),
+            seq=told.get(who.project),
+        )
+    )
