@@ -44,7 +44,7 @@ class Boundary(StrEnum):
     VERIFIER = "verifier"
 
 
-class EnvironmentRef(msgspec.Struct, frozen=True, kw_only=True):
+class EnvironmentRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which environment version the episode ran in."""
 
     id: Identifier  # team/name
@@ -52,14 +52,14 @@ class EnvironmentRef(msgspec.Struct, frozen=True, kw_only=True):
     verifier_digest: OptionalText = None
 
 
-class TaskRef(msgspec.Struct, frozen=True, kw_only=True):
+class TaskRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which of its tasks."""
 
     id: Identifier
     hash: OptionalText = None
 
 
-class GroupRef(msgspec.Struct, frozen=True, kw_only=True):
+class GroupRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The rollouts of one task under one policy version that are ranked against each other."""
 
     id: Identifier
@@ -67,7 +67,7 @@ class GroupRef(msgspec.Struct, frozen=True, kw_only=True):
     size: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
 
 
-class RunRef(msgspec.Struct, frozen=True, kw_only=True):
+class RunRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The training run that made it."""
 
     id: Identifier
@@ -77,14 +77,14 @@ class RunRef(msgspec.Struct, frozen=True, kw_only=True):
     policy_version: Whole | None = None
 
 
-class Reward(msgspec.Struct, frozen=True, kw_only=True):
+class Reward(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One component of the reward; a score of None was not scored, which is not a score of 0."""
 
     score: Number | None = None
     weight: Number | None = None
 
 
-class Termination(msgspec.Struct, frozen=True, kw_only=True):
+class Termination(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How the episode ended."""
 
     reason: OptionalText = None  # completed | submitted | max_steps | max_tokens | timeout | error | cancelled, or free text
@@ -92,7 +92,7 @@ class Termination(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool | None = None
 
 
-class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
+class EpisodeError(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something that broke, and on which side of which boundary."""
 
     type: OptionalText = None
@@ -100,7 +100,7 @@ class EpisodeError(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
 
 
-class TestCounts(msgspec.Struct, frozen=True, kw_only=True):
+class TestCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the verifier's test runner counted."""
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -112,7 +112,7 @@ class TestCounts(msgspec.Struct, frozen=True, kw_only=True):
     skipped: Count | None = None
 
 
-class VerifierReport(msgspec.Struct, frozen=True, kw_only=True):
+class VerifierReport(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The verifier's own account of how it came to the reward."""
 
     exit_code: Whole | None = None
@@ -122,7 +122,7 @@ class VerifierReport(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool | None = None
 
 
-class ArtifactRef(msgspec.Struct, frozen=True, kw_only=True):
+class ArtifactRef(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A file of the episode, uploaded on its own by its digest."""
 
     name: OptionalText = None
@@ -130,7 +130,7 @@ class ArtifactRef(msgspec.Struct, frozen=True, kw_only=True):
     role: OptionalText = None  # final_state | diff | test_log | verifier_stdout | screenshot, or free text
 
 
-class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Token arrays, equally long: base64 of little-endian i32, u8 and f32; spans are [step, start, end)."""
 
     ids: str | None = None
@@ -139,7 +139,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     spans: list[tuple[int, int, int]] | None = None
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Everything of the envelope but the document itself."""
 
     id: Identifier
@@ -148,7 +148,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     reward: Number | None
     group: GroupRef | None = None
     run: RunRef | None = None
-    rewards: dict[str, Reward | None] | None = None
+    rewards: dict[Identifier, Reward | None] | None = None  # by component
     termination: Termination | None = None
     errors: list[EpisodeError] | None = None
     verifier: VerifierReport | None = None
@@ -161,7 +161,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-class Envelope(Header, frozen=True, kw_only=True):
+class Envelope(Header, frozen=True, kw_only=True, gc=False):
     """What the door decodes: the document stays as it was sent."""
 
     trajectory: msgspec.Raw
@@ -178,7 +178,7 @@ class Source(StrEnum):
     AGENT = "agent"
 
 
-class ContentPart(msgspec.Struct, frozen=True, kw_only=True):
+class ContentPart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A piece of a multimodal message; `source` is {media_type, path}, and is never opened by us."""
 
     type: str
@@ -189,7 +189,7 @@ class ContentPart(msgspec.Struct, frozen=True, kw_only=True):
 Content = str | list[ContentPart] | None
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One action that the agent asked for."""
 
     tool_call_id: str
@@ -198,7 +198,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-class ObservationResult(msgspec.Struct, frozen=True, kw_only=True):
+class ObservationResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came back from one action."""
 
     source_call_id: str | None = None
@@ -207,13 +207,13 @@ class ObservationResult(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What came back in this step."""
 
     results: list[ObservationResult]
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A system prompt, a user message, or one turn of the agent with what came back."""
 
     step_id: int
@@ -231,7 +231,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
+class Agent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The harness and the model that acted."""
 
     name: str
@@ -241,7 +241,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class Document(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An ATIF trajectory."""
 
     schema_version: str | None = None
@@ -256,7 +256,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-class Posted(Header, frozen=True, kw_only=True):
+class Posted(Header, frozen=True, kw_only=True, gc=False):
     """A whole posted line, typed; the schema that the OpenAPI page shows."""
 
     trajectory: Document
@@ -265,7 +265,7 @@ class Posted(Header, frozen=True, kw_only=True):
 # --- what checks see -------------------------------------------------------------------------------------------------
 
 
-class Defect(msgspec.Struct, frozen=True, kw_only=True):
+class Defect(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A rule of the record that a posted line breaks, found after it was acknowledged."""
 
     path: str  # as `$.trajectory.steps[3].tool_calls`
