@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import PackageNotFoundError, requires
 
-from inspector.errors import InspectorError, MissingExtra, UnreadableInput
+from inspector.errors import InspectorError, MissingExtra, MisusedCheck, UnreadableInput
 from inspector.showable import showable
 
 DONE, FAILED, USAGE, UNREADABLE, INCONCLUSIVE = range(5)  # exit codes
@@ -22,7 +22,7 @@ def main() -> None:
 
         app()
     except InspectorError as error:
-        sys.exit(_told(error, UNREADABLE if isinstance(error, UnreadableInput) else _code(error)))
+        sys.exit(_told(error, _code(error)))
     except ModuleNotFoundError as error:
         if (extra := _extra_of(error.name or "")) is None:
             raise
@@ -30,8 +30,15 @@ def main() -> None:
 
 
 def _code(error: InspectorError) -> int:
-    """What a service refused or could not do is a failure; all else that we raise here was asked wrongly."""
-    return FAILED if hasattr(error, "status") or hasattr(error, "status_code") else USAGE
+    """Whether the command was asked wrongly, or what it asked for failed."""
+    from inspector.catalog import ForeignChecks
+    from inspector.client import BadOption
+    from inspector.local import BadDeclaration
+    from inspector.policy import BadPolicy
+    from inspector.settings import BadSetting
+
+    usage = (BadOption, BadDeclaration, BadPolicy, BadSetting, ForeignChecks, MisusedCheck, MissingExtra)
+    return UNREADABLE if isinstance(error, UnreadableInput) else USAGE if isinstance(error, usage) else FAILED
 
 
 def _told(error: InspectorError, code: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from inspector.cli import auditing, checks
+from inspector.cli import auditing, checks, decisions, demo, environments, keys, posting, runs, serving, status
 
 app = typer.Typer(
     name="inspector",
@@ -16,3 +16,12 @@ app = typer.Typer(
 )
 app.command("audit")(auditing.audit_files)
 app.add_typer(checks.app, name="checks")
+app.command("up")(serving.serve)
+app.command("demo")(demo.run_demo)
+app.command("status")(status.show_status)
+app.command("post")(posting.post_files)
+app.add_typer(decisions.app, name="decisions")
+app.add_typer(environments.app, name="environments")
+app.add_typer(runs.app, name="runs")
+app.add_typer(keys.app, name="keys")
+app.add_typer(serving.db, name="db")

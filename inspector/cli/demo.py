@@ -1,0 +1,135 @@
+"""`inspector demo`: the whole service, the bundled trajectories, and what must be said of them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inspector.cli import DONE, FAILED
+from inspector.cli.environments import send
+from inspector.cli.inputs import Json
+from inspector.cli.output import Step, json_line, progress, say, table, warn
+from inspector.cli.posting import posted
+from inspector.client import Api, ApiError
+from inspector.demo.comparison import Compared, Seen, compare, folder, idle
+from inspector.formats import Imported, Refused
+from inspector.local.declared import read_file
+from inspector.local.sources import Sources
+
+PAUSE_S = 0.5
+SETTLE_S = 3.0  # after the last verdict: what was judged with too little knowledge is judged once more
+
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Serve this folder, and keep it; else a temporary one.")]
+Patience = Annotated[float, typer.Option("--patience", min=1, help="Seconds to wait for all verdicts.")]
+
+
+def run_demo(data: Data = None, patience: Patience = 120.0, json: Json = False) -> None:
+    """Start the service, post the bundled trajectories, and compare every verdict with what it must be.
+
+    Exit code 0 only when every verdict, action and cause is as expected.
+    """
+    with _folder(data) as path, progress() as step:
+        seen = _seen(path, patience, step)
+    rows, without_findings = compare(seen), idle(seen.values())
+    if json:
+        for row in rows:
+            json_line({"id": row.id, "fault": row.fault or None, "expected": _told(row.expected), "seen": _told(row.seen)})
+    else:
+        _print(rows)
+    for check in without_findings:
+        warn(f"the demo is to show {check}, which found nothing")
+    raise typer.Exit(FAILED if without_findings or any(row.fault for row in rows) else DONE)
+
+
+@contextmanager
+def _folder(data: Path | None) -> Iterator[Path]:
+    if data is not None:
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="inspector-demo-") as path:
+        yield Path(path)
+
+
+def _seen(path: Path, patience_s: float, step: Step) -> dict[str, Seen]:
+    from inspector.embedded import Stack  # here: it needs the extra `server`
+
+    began = time.monotonic()
+    with Stack(path, parts={"postgres", "redis", "migrations", "keys", "api", "worker", "beat"}) as stack:
+        warn(f"the service is up on {stack.api_url} after {time.monotonic() - began:.1f} s")
+        with Api(stack.api_url, stack.keys["owner"]) as owner, Api(stack.api_url, stack.keys["trainer"]) as trainer:
+            for one in read_file(folder() / "declarations.yaml"):
+                send(owner, one)
+            began = time.monotonic()
+            ids = _post(trainer, step)
+            seen = _settled(owner, ids, patience_s, step)
+            warn(f"{len(ids)} trajectories posted and judged in {time.monotonic() - began:.1f} s")
+            return seen
+
+
+def _post(trainer: Api, step: Step) -> list[str]:
+    found = list(Sources((folder() / "trajectories",)).read())
+    if refused := [one for one in found if isinstance(one, Refused)]:
+        raise ApiError(0, f"{refused[0].source}: {refused[0].reason}")
+    receipts = posted(trainer, [one for one in found if isinstance(one, Imported)], wait=0.0, patience_s=30.0)
+    step("posted", len(receipts), len(receipts))
+    return [str(receipt["id"]) for receipt in receipts]
+
+
+def _settled(owner: Api, ids: Sequence[str], patience_s: float, step: Step) -> dict[str, Seen]:
+    """What is said in the end: groups and twins make some of it change once more."""
+    end, since = time.monotonic() + patience_s, time.monotonic()
+    seen: dict[str, Seen] = {}
+    while time.monotonic() < end:
+        before, seen = seen, _look(owner)
+        if seen != before:
+            since = time.monotonic()
+        judged = sum(id_ in seen for id_ in ids)
+        step("judged", judged, len(ids))
+        if judged == len(ids) and (time.monotonic() - since > SETTLE_S or not any(row.fault for row in compare(_with_checks(owner, seen)))):
+            break
+        time.sleep(PAUSE_S)
+    return _with_checks(owner, seen)
+
+
+def _look(owner: Api) -> dict[str, Seen]:
+    rows = owner.trajectories()
+    return {row["id"]: Seen(row["verdict"], row["action"], row.get("cause")) for row in rows if row["verdict"] != "pending" and row.get("action")}
+
+
+def _with_checks(owner: Api, seen: dict[str, Seen]) -> dict[str, Seen]:
+    return {id_: _with_its_checks(owner, id_, one) for id_, one in seen.items()}
+
+
+def _with_its_checks(owner: Api, id_: str, one: Seen) -> Seen:
+    if one.verdict == "accept":
+        return one
+    return one._replace(checks=frozenset(finding["check"] for finding in owner.trajectory_by_id(id_)["findings"]))
+
+
+# --- printing --------------------------------------------------------------------------------------------------------
+
+
+def _print(rows: Sequence[Compared]) -> None:
+    table(("", "trajectory", "expected", "seen", "found by"), [_row(row) for row in rows])
+    wrong = sum(bool(row.fault) for row in rows)
+    say("")
+    say(f"{len(rows)} trajectories, every one as expected" if not wrong else f"{wrong} of {len(rows)} are not as expected")
+
+
+def _row(row: Compared) -> tuple[object, ...]:
+    found = "\n".join(sorted(row.seen.checks)) if row.seen else ""
+    return ("differs: " + row.fault if row.fault else "ok"), row.id, _said(row.expected), _said(row.seen), found
+
+
+def _said(one: Seen | None) -> str:
+    return f"{one.verdict} {one.action} {one.cause or ''}".rstrip() if one else "-"
+
+
+def _told(one: Seen | None) -> dict[str, object] | None:
+    return None if one is None else {**one._asdict(), "checks": sorted(one.checks)}
