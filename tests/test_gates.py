@@ -1,6 +1,7 @@
 """The door refuses what could not be kept; the reader reads all that the door lets through."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import struct
@@ -78,6 +79,8 @@ def test_an_admitted_line_keeps_its_bytes_and_their_hash():
         ({"reward": "1.0"}, "$.reward", '"1.0"'),
         ({"reward": True}, "$.reward", "true"),
         ({"rewards": {"ok": None, "bad": {"score": "high"}}}, "$.rewards.bad.score", '"high"'),
+        ({"rewards": {"ok": None, "b\x00": None}}, "$.rewards.b\\u{0}", "control"),
+        ({"rewards": {"": None}}, "$.rewards.", '""'),
         ({"run": {"id": "r", "work": "play"}}, "$.run.work", "play"),
         ({"errors": [{}, {"boundary": "moon"}]}, "$.errors[1].boundary", "moon"),
         ({"sampled": 0}, "$.sampled", "0"),
@@ -109,6 +112,7 @@ def test_what_is_required_is_named_when_missing(field):
         (b"{", "$"),
         (b"[]", "$"),
         (b"null", "$"),
+        (b"1e999", "$"),
         (line() + b"}", "$"),
         (b"\xef\xbb\xbf" + line(), "$"),
         (line().replace(b"Fix it.", b"\xff"), "$"),
@@ -132,14 +136,18 @@ def test_what_cannot_be_kept_is_refused(posted, path):
     assert refusal(posted).path == path
 
 
+@pytest.mark.parametrize("first", ['"reward":1e999', '"id":5', '"extra":{"a":1e999}', '"rewards":{"":5}', '"rewards":{"a":{"score":"x"}}'])
+@pytest.mark.parametrize("then", ["[" * 20_000, '"extra":' + "[" * 960 + "1" + "]" * 960 + "}", '"\\ud800"}', "}"])
+def test_a_line_that_is_wrong_twice_is_refused_once(first, then):
+    assert refusal(f"{{{first},{then}".encode()).path
+
+
 @pytest.mark.parametrize("levels", range(850, 1010, 3))
 def test_a_nesting_near_the_decoders_own_limit_is_admitted_or_refused(levels):
     deep = '{"a":' * levels + "1" + "}" * levels
     for posted in (with_text(deep), with_text(deep, before=f'"extra":{{"trajectory":{deep}}},'), with_text("{}", after=f',"mine":{{"b":1,"b":1}},"c":{deep}')):
-        try:
+        with contextlib.suppress(BadSubmission):
             assert read(admit(posted, LIMITS).line).id == "e1"
-        except BadSubmission as error:
-            assert error.path
 
 
 def test_nesting_up_to_the_limit_is_admitted():
