@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from inspector.embedded.folder import write_secret
 
 KEYS_FILE = "keys.json"
+LOGIN_FOR = timedelta(hours=1)
 
 
 def migrate(database_url: str) -> None:
@@ -22,11 +24,11 @@ def first_keys(database_url: str, data: Path) -> dict[str, str]:
 
     The file is written before the commit: a crash between the two makes new keys at the next start, and loses none that count.
     """
-    session, keys = importlib.import_module("inspector.store.session"), importlib.import_module("inspector.store.keys")
+    session, installation = importlib.import_module("inspector.store.session"), importlib.import_module("inspector.store.installation")
     engine = session.connect(database_url, pool_size=1)
     try:
         with session.transaction(engine) as opened:
-            made = keys.ensure_installation(opened)  # None when the database has keys already: a key is shown once
+            made = installation.ensure_installation(opened)  # None when the database has keys already: a key is shown once
             if made is not None:
                 write_secret(data / KEYS_FILE, msgspec.json.format(msgspec.json.encode(made), indent=1))
     finally:
@@ -40,6 +42,16 @@ def read_keys(data: Path) -> dict[str, str]:
     return msgspec.json.decode(file.read_bytes(), type=dict[str, str]) if file.exists() else {}
 
 
-def login_address(dashboard_url: str) -> str:
-    """Where a person signs in."""
-    return dashboard_url
+def login_address(dashboard_url: str, database_url: str, data: Path) -> str:
+    """Where a person signs in, once and within the hour, with the first owner's authority; plain where that key is not kept here."""
+    owner = read_keys(data).get("owner")
+    if owner is None:
+        return dashboard_url
+    session, projects = importlib.import_module("inspector.store.session"), importlib.import_module("inspector.store.projects")
+    engine = session.connect(database_url, pool_size=1)
+    try:
+        with session.transaction(engine) as opened:
+            token = projects.offer_login(opened, projects.authenticate(opened, owner).key, datetime.now(UTC) + LOGIN_FOR)
+    finally:
+        engine.dispose()
+    return f"{dashboard_url}/login?token={token}"

@@ -107,7 +107,7 @@ class Stack:
 
     def login_address(self) -> str:
         """Where a person signs in."""
-        return installation.login_address(self.dashboard_url)
+        return installation.login_address(self.dashboard_url, self.database_url, self.data)
 
     def start(self) -> None:
         """Bring the parts up and wait until they answer; raises CannotStart, with everything stopped again."""
