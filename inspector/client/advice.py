@@ -39,24 +39,22 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.enforced and self.mode is Mode.ENFORCE
 
 
-class Decisions(msgspec.Struct, frozen=True, kw_only=True):
-    """The advice for one call of `decide`, in the order of what was passed in; by id with `decisions[id]`."""
+class Decisions(Mapping[str, Advice]):
+    """The advice for one call of `decide`: by the trajectory's id, or as `advices` in the order of what was passed in."""
 
-    advices: tuple[Advice, ...]
-    epoch: str = ""
-    seq: int = 0
+    def __init__(self, advices: Sequence[Advice], *, epoch: str = "", seq: int = 0) -> None:
+        self.advices = tuple(advices)
+        self.epoch, self.seq = epoch, seq  # how far the local view was
+        self._by_id = {advice.id: advice for advice in self.advices}
 
     def __getitem__(self, trajectory_id: str) -> Advice:
-        return next(advice for advice in reversed(self.advices) if advice.id == trajectory_id) if trajectory_id in self else _absent(trajectory_id)
+        return self._by_id[trajectory_id]
 
-    def __contains__(self, trajectory_id: object) -> bool:
-        return any(advice.id == trajectory_id for advice in self.advices)
-
-    def __iter__(self) -> Iterator[Advice]:
-        return iter(self.advices)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
 
     def __len__(self) -> int:
-        return len(self.advices)
+        return len(self._by_id)
 
     @property
     def unaudited(self) -> int:
@@ -169,7 +167,3 @@ def _with_group(advice: Advice, lost: Advice | None) -> Advice:
     return msgspec.structs.replace(
         advice, action=Action.EXCLUDE, reward_override=None, final=False, mode=lost.mode, reason=f"its group holds the unaudited {lost.id}"
     )
-
-
-def _absent(trajectory_id: str) -> Advice:
-    raise KeyError(trajectory_id)

@@ -174,7 +174,7 @@ class _Base:
             self._counters.add("deadline_exceeded")
         decisions = ticket.decisions(self.view.epoch, self.view.seq)
         self._counters.add("unaudited", decisions.unaudited)
-        if self._options.strict and (lost := [advice for advice in decisions if advice.unaudited and not advice.held]):
+        if self._options.strict and (lost := [advice for advice in decisions.advices if advice.unaudited and not advice.held]):
             raise Unavailable(f"{len(lost)} trajectories were not judged: {lost[0].reason}")
         return decisions
 

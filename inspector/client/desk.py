@@ -46,8 +46,7 @@ class Desk:
             self._put(self._batcher.close())
         if taken.spill:
             self._outbox.spill()
-        if not taken.submitted:
-            self._outbox.tidy()
+        self._outbox.tidy()
 
     def _enclose(self, submitted: Submitted) -> None:
         line = self._line(submitted)

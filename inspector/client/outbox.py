@@ -72,11 +72,11 @@ class Outbox:
 
     def tidy(self) -> None:
         """Go back to memory when the disk is drained; from the thread that puts."""
-        if self._spool is None:
+        if self._spool is None or not self._spooling or len(self._spool):
             return
-        with self._lock:
-            self._spooling = len(self._spool) > 0
         self._spool.tidy()
+        with self._lock:
+            self._spooling = False
 
     def head(self) -> Batch | None:
         """The oldest body."""

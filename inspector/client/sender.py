@@ -85,7 +85,6 @@ class Sender:
             if ended.fate is Fate.LATER:
                 continue
             part = parts.popleft()
-            attempts = 0 if ended.fate is not Fate.SPLIT else attempts
             if ended.fate is Fate.SPLIT:
                 parts.extendleft(reversed(halves(part)))
             elif ended.fate is Fate.TAKEN:
@@ -95,7 +94,7 @@ class Sender:
         self._outbox.done(batch)
 
     async def _try(self, part: Batch, attempts: int) -> tuple[Outcome, int]:
-        """One post. The attempts that were answered 500 count on; a half of a body that always fails need not fail as often."""
+        """One post. Answers 500 are counted over a body and its parts: what is left of one that breaks the service need not break it as often."""
         await asyncio.sleep(self._breaker.wait_s)
         self._breaker.enter()
         try:

@@ -46,7 +46,7 @@ class Ticket:
     def decisions(self, epoch: str, seq: int) -> Decisions:
         """The answer as far as it is known now."""
         asked = self.asked or [_asked(trajectory) for trajectory in self.submitted]
-        return Decisions(advices=with_their_groups([self._advice(one) for one in asked]), epoch=epoch, seq=seq)
+        return Decisions(with_their_groups([self._advice(one) for one in asked]), epoch=epoch, seq=seq)
 
     def _advice(self, asked: Asked) -> Advice:
         ruling = self.rulings.get(asked.id)

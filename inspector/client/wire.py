@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Mapping
 from importlib import import_module
@@ -16,6 +17,13 @@ import_module("anyio._backends._asyncio")  # else the first call in a process lo
 ANSWER_BYTES = 64 << 20
 CONNECT_S = 5.0
 USER_AGENT = f"inspector-client/{__version__}"
+
+
+def _not_ours(record: logging.LogRecord) -> bool:
+    return not (record.threadName or "").startswith("inspector-")
+
+
+logging.getLogger("httpx").addFilter(_not_ours)  # it logs every request as INFO: a trainer's log is not the place for our long polls
 
 
 class Away(Exception):

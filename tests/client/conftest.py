@@ -36,7 +36,7 @@ def client(url: str) -> Iterator[Callable[..., Client]]:
 
     yield make
     for one in made:
-        one._close(5.0)
+        one._close(1.0)
 
 
 def envelope(number: int, **fields: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Service:
     def __init__(self) -> None:
         self.lock = threading.Condition()
         self.fault: str | int | None = None
-        self.fault_path = ""  # only paths that begin so
+        self.fault_path = ""  # only this path
         self.retry_after: str | None = None
         self.refuse: Callable[[list[bytes]], int | None] = lambda lines: None  # a status for a whole body
         self.rule: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda envelope: KEEP
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         self.query = {name: values[-1] for name, values in parse_qs(url.query).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.service.requests.append((time.monotonic(), self.command, url.path))
-        if self.service.fault is not None and url.path.startswith(self.service.fault_path) and self._fault(self.service.fault):
+        if self.service.fault is not None and self.service.fault_path in ("", url.path) and self._fault(self.service.fault):
             return
         self._route(unquote(url.path), body)
 
