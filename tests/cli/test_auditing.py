@@ -57,7 +57,9 @@ def test_the_exit_code_says_how_it_went(run, written, posted, options, code, jso
 
 
 def test_good_lines_are_audited_beside_bad_ones_which_are_listed(run, written):
-    file = written("{broken", episode(GOOD), '{"id": "x", "environment": {"id": "", "version": "1"}, "task": {"id": "t"}, "reward": 1, "trajectory": {"steps": []}}')
+    file = written(
+        "{broken", episode(GOOD), '{"id": "x", "environment": {"id": "", "version": "1"}, "task": {"id": "t"}, "reward": 1, "trajectory": {"steps": []}}'
+    )
     ran = run("audit", file, "--json")
     assert [line["id"] for line in ran.lines] == ["good"]
     assert f"{file}:1" in ran.err

@@ -1,0 +1,123 @@
+"""The bundled trajectories, audited with no server, must get the verdicts that lie beside them; and keep them whatever is renamed."""
+
+import json
+import random
+from functools import cache
+
+import pytest
+
+from inspector import catalog, policy
+from inspector.demo.comparison import Seen, compare, folder, idle
+from inspector.formats import Imported
+from inspector.local import Declared, Plan, audit
+from inspector.local.declared import read_file
+from inspector.local.sources import Sources
+from inspector.local.spool import Spool
+
+CHECKS = catalog.load().select()
+DECLARATIONS = read_file(folder() / "declarations.yaml")
+
+
+def seen_of(paths, *, checks=CHECKS, declarations=DECLARATIONS):
+    with Spool() as spool:
+        done = audit(Sources(tuple(paths)), Plan(checks, policy.load(), Declared(declarations)), spool)
+        assert not done.refused
+        reports = list(done.reports)
+    return {r.id: Seen(r.judgement.verdict.word, r.judgement.action.value, r.judgement.cause, frozenset(f.check for f in r.findings)) for r in reports}
+
+
+@cache
+def bundled():
+    return seen_of([folder() / "trajectories"])
+
+
+@cache
+def envelopes():
+    """Those of every format, as they would be posted."""
+    found = list(Sources((folder() / "trajectories",)).read())
+    assert all(isinstance(one, Imported) for one in found)
+    return [one.line.decode() for one in found]
+
+
+def audited(lines, tmp_path, **options):
+    file = tmp_path / "all.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return seen_of([file], **options)
+
+
+def faults(seen):
+    return [f"{row.id}: {row.fault}" for row in compare(seen) if row.fault] + idle(seen.values())
+
+
+def test_every_verdict_action_and_cause_is_as_expected():
+    assert faults(bundled()) == []
+
+
+@pytest.mark.parametrize("check", [check.name for check in CHECKS if check.name.startswith("builtin/")])
+def test_without_any_one_check_the_demo_fails(check):
+    left = [one for one in CHECKS if one.name != check]
+    assert set(faults(seen_of([folder() / "trajectories"], checks=left))) > set(faults(bundled()))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_changes_no_verdict(seed, tmp_path):
+    lines = list(envelopes())
+    random.Random(seed).shuffle(lines)
+    assert audited(lines, tmp_path) == bundled()
+
+
+def test_extra_changes_no_verdict(tmp_path):
+    def without(line):
+        posted = json.loads(line)
+        posted.pop("extra", None)
+        return json.dumps(posted)
+
+    # a number beyond a float is a defect of the record that json.dumps would not repeat
+    lines = [line if "1e999" in line else without(line) for line in envelopes()]
+    assert audited(lines, tmp_path) == bundled()
+
+
+def test_names_change_no_verdict(tmp_path):
+    """Every id, environment and run, one to one."""
+    ids, environments, runs = {}, {}, {}
+
+    def new(names, old, form):
+        return names.setdefault(old, form.format(len(names)))
+
+    def renamed(line):
+        posted = json.loads(line, parse_float=Verbatim)
+        posted["id"] = new(ids, posted["id"], "id-{}")
+        posted["environment"]["id"] = new(environments, posted["environment"]["id"], "team-{0}/environment-{0}")
+        if posted.get("run"):
+            posted["run"]["id"] = new(runs, posted["run"]["id"], "run-{}")
+        return written(posted)
+
+    lines = [renamed(line) for line in envelopes()]
+    declarations = [declaration_of(one, environments[one.id]) for one in DECLARATIONS]
+    back = {after: before for before, after in ids.items()}
+    assert {back[id_]: seen for id_, seen in audited(lines, tmp_path, declarations=declarations).items()} == bundled()
+
+
+class Verbatim(float):
+    """A number as it was written, `1e999` included."""
+
+    def __new__(cls, text):
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def written(value):
+    if isinstance(value, Verbatim):
+        return value.text
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{written(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    return json.dumps(value)
+
+
+def declaration_of(one, environment):
+    import msgspec
+
+    return msgspec.structs.replace(one, id=environment)
