@@ -81,7 +81,7 @@ class _Tidy:
                 self.move(root, f"subagent_{at}", child, here)
                 continue
             tidy = self.root(child, here)
-            if tidy.get("trajectory_id") in seen or not isinstance(tidy.get("trajectory_id"), str):
+            if not isinstance(tidy.get("trajectory_id"), str) or tidy["trajectory_id"] in seen:
                 self.notes.append(f"{here}.trajectory_id: is missing or not unique; numbered")
                 tidy["trajectory_id"] = f"subagent-{at + 1}"
             seen.add(tidy["trajectory_id"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from inspector.formats._json import text as json_text
 from inspector.formats._transcript import Step, Transcript, joined
 
 _SOURCES = {"system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "agent", "model": "agent", "gpt": "agent", "ai": "agent"}
@@ -28,12 +29,13 @@ def add(transcript: Transcript, messages: Sequence[Any], path: str, *, copied: b
 
 
 def _message(transcript: Transcript, message: dict[str, Any], path: str) -> Step | None:
-    role = message.get("role", message.get("from"))
+    given = message.get("role", message.get("from"))
+    role = given if isinstance(given, str) else json_text(given)
     content = message.get("content", message.get("value"))
     if role in _TOOL:
         _tool(transcript, message, content, path)
         return None
-    source = _SOURCES.get(role, "user") if isinstance(role, str) else "user"
+    source = _SOURCES.get(role, "user")
     if source == "agent":
         return _turn(transcript, message, content, path)
     results, rest = _split(content, "tool_result") if source == "user" else ([], content)
@@ -42,8 +44,8 @@ def _message(transcript: Transcript, message: dict[str, Any], path: str) -> Step
     if results and not rest:
         return None
     step = transcript.say(source, rest, path, role=role if role not in ("system", "user") else None)
-    if isinstance(role, str) and role not in _SOURCES:
-        transcript.lost.append(f"{path}.role: {role[:40]!r} is no role we know; read as user")
+    if role not in _SOURCES:
+        transcript.lost.append(f"{path}.role: {role[:40]} is no role we know; read as user")
     agent_only = {name: message[name] for name in ("tool_calls", "function_call", "reasoning", "reasoning_content", "thinking") if message.get(name)}
     transcript.keep(step, path, **agent_only)
     _rest(transcript, step, message, path)

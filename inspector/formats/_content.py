@@ -46,7 +46,7 @@ def _is_part(part: Any) -> bool:
     if kind not in ("image", "audio") or not isinstance(source, dict) or part.get("text") is not None or not set(part) <= {"type", "text", "source"}:
         return False
     media, known = source.get("media_type"), {"media_type", "path", "duration_sec"} if kind == "audio" else {"media_type", "path"}
-    return media in (IMAGES if kind == "image" else AUDIO) and isinstance(source.get("path"), str) and set(source) <= known
+    return isinstance(media, str) and media in (IMAGES if kind == "image" else AUDIO) and isinstance(source.get("path"), str) and set(source) <= known
 
 
 def _part(part: Any) -> tuple[Part, bool]:
@@ -57,7 +57,7 @@ def _part(part: Any) -> tuple[Part, bool]:
         return part, True
     if not isinstance(part, dict):
         return _said(json_text(part)), True
-    if part.get("type") in _TEXT and isinstance(part.get("text"), str):
+    if isinstance(part.get("type"), str) and part["type"] in _TEXT and isinstance(part.get("text"), str):
         return _said(part["text"]), all(key in _PLAIN_KEYS or not value for key, value in part.items())
     if part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
         return _said(part["refusal"]), False

@@ -26,6 +26,7 @@ NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:inspector:formats")
 _TYPES = get_type_hints(Header, include_extras=True)
 _OURS = frozenset({"id", "environment", "task", "reward", "extra"})  # set by `seal`; all other fields go through `put`
 _LISTED = 100  # entries of `lost` at most
+_FLOAT_BITS = 1023
 _DEPTH = 32  # of extra; the door refuses an envelope deeper than 64
 _LETTERS = re.compile(r"[^\w.+@-]+")
 
@@ -206,12 +207,12 @@ def _listed(lost: list[str]) -> tuple[str, ...]:
 
 
 def _shallow(value: Any, depth: int = _DEPTH) -> Any:
-    """`value` with what lies deeper than the door allows written as JSON text."""
+    """`value` with what the door does not take written as JSON text: what lies too deep, and integers that no float holds."""
     if isinstance(value, dict):
         return {key: _shallow(item, depth - 1) for key, item in value.items()} if depth else json_text(value)
     if isinstance(value, list):
         return [_shallow(item, depth - 1) for item in value] if depth else json_text(value)
-    return value
+    return json_text(value) if isinstance(value, int) and value.bit_length() > _FLOAT_BITS else value
 
 
 def envelope_fields() -> frozenset[str]:
