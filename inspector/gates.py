@@ -17,7 +17,7 @@ from inspector import envelope_text, reading
 from inspector.envelope_text import located, shown
 from inspector.errors import BadSubmission, TooLarge
 from inspector.settings import Limits
-from inspector.trajectory import Envelope, Identifier, Reward, Step, Trajectory
+from inspector.trajectory import Component, Envelope, Reward, Step, Trajectory
 
 
 class Admitted(NamedTuple):
@@ -146,7 +146,7 @@ def _refused_component(rewards: dict[str, Any]) -> str:
     """The key of the first entry of `rewards`, the only map with typed values, that cannot be read."""
     for name, value in rewards.items():
         try:
-            msgspec.convert({name: value}, dict[Identifier, Reward | None])
+            msgspec.convert({name: value}, dict[Component, Reward | None])
         except msgspec.ValidationError:
             return name
     raise LookupError
