@@ -111,6 +111,7 @@ async def _gone_away(request: Request, error: Exception) -> Response:
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     headers = {"X-Request-Id": request.scope.get("request_id", "")}
+    log.error("unexpected", request=headers["X-Request-Id"], exc_info=error)
     return refusal("the service failed; its log has the reason", 500, None, headers)
 
 

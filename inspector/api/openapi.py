@@ -9,7 +9,7 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
 from inspector import __version__
 from inspector.api.access import Allowed
@@ -69,16 +69,16 @@ def _describe(app: FastAPI) -> dict[str, Any]:
     document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     for route in routes:
         for method in route.methods or ():
-            _complete(document["paths"][route.path_format][method.lower()], route)
+            _complete(document["paths"][str(route.path_format)][method.lower()], route)
     return document
 
 
-def api_routes(app: FastAPI) -> list[APIRoute]:
-    """Every route that answers for us."""
-    return [route for route in app.routes if isinstance(route, APIRoute)]
+def api_routes(app: FastAPI) -> list[RouteContext]:
+    """Every route that answers for us, those of included routers with what they were included with."""
+    return [route for route in iter_route_contexts(app.routes) if isinstance(route.original_route, APIRoute)]
 
 
-def of_kind(route: APIRoute, kind: type[Any]) -> Iterator[Any]:
+def of_kind(route: RouteContext, kind: type[Any]) -> Iterator[Any]:
     """The dependencies of a route that are of this kind."""
     waiting: list[Dependant] = [route.dependant]
     while waiting:
@@ -88,12 +88,12 @@ def of_kind(route: APIRoute, kind: type[Any]) -> Iterator[Any]:
         waiting += dependant.dependencies
 
 
-def _told(route: APIRoute) -> dict[str, Any]:
+def _told(route: RouteContext) -> dict[str, Any]:
     told: dict[str, Any] = (route.openapi_extra or {})["x-inspector"]
     return told
 
 
-def _complete(operation: dict[str, Any], route: APIRoute) -> None:
+def _complete(operation: dict[str, Any], route: RouteContext) -> None:
     told = _told(route)
     operation.pop("x-inspector", None)
     bodies = [body.kind for body in of_kind(route, JsonBody)]
