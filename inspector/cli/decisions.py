@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ def read_decisions(
                     json_line(decision)
             elif page:
                 table(_COLUMNS, [_row(decision) for decision in page])
+            sys.stdout.flush()  # whoever follows through a pipe sees it now
 
 
 @app.command("revoke")

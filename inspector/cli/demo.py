@@ -62,14 +62,18 @@ def _seen(path: Path, patience_s: float, step: Step) -> dict[str, Seen]:
     began = time.monotonic()
     with Stack(path, parts={"postgres", "redis", "migrations", "keys", "api", "worker", "beat"}) as stack:
         warn(f"the service is up on {stack.api_url} after {time.monotonic() - began:.1f} s")
+        began = time.monotonic()
         with Api(stack.api_url, stack.keys["owner"]) as owner, Api(stack.api_url, stack.keys["trainer"]) as trainer:
-            for one in read_file(folder() / "declarations.yaml"):
-                send(owner, one)
-            began = time.monotonic()
-            ids = _post(trainer, step)
-            seen = _settled(owner, ids, patience_s, step)
-            warn(f"{len(ids)} trajectories posted and judged in {time.monotonic() - began:.1f} s")
-            return seen
+            seen = judged(owner, trainer, patience_s, step)
+        warn(f"{len(seen)} trajectories posted and judged in {time.monotonic() - began:.1f} s")
+        return seen
+
+
+def judged(owner: Api, trainer: Api, patience_s: float, step: Step) -> dict[str, Seen]:
+    """What a running service says of the bundled trajectories, once nothing changes any more."""
+    for one in read_file(folder() / "declarations.yaml"):
+        send(owner, one)
+    return _settled(owner, _post(trainer, step), patience_s, step)
 
 
 def _post(trainer: Api, step: Step) -> list[str]:
@@ -82,24 +86,23 @@ def _post(trainer: Api, step: Step) -> list[str]:
 
 
 def _settled(owner: Api, ids: Sequence[str], patience_s: float, step: Step) -> dict[str, Seen]:
-    """What is said in the end: groups and twins make some of it change once more."""
+    """Groups and twins make some verdicts change once more, so they must have stood for a while."""
     end, since = time.monotonic() + patience_s, time.monotonic()
     seen: dict[str, Seen] = {}
     while time.monotonic() < end:
-        before, seen = seen, _look(owner)
+        before, seen = seen, _look(owner, ids)
         if seen != before:
             since = time.monotonic()
-        judged = sum(id_ in seen for id_ in ids)
-        step("judged", judged, len(ids))
-        if judged == len(ids) and (time.monotonic() - since > SETTLE_S or not any(row.fault for row in compare(_with_checks(owner, seen)))):
+        step("judged", len(seen), len(ids))
+        if len(seen) == len(ids) and time.monotonic() - since > SETTLE_S:
             break
         time.sleep(PAUSE_S)
     return _with_checks(owner, seen)
 
 
-def _look(owner: Api) -> dict[str, Seen]:
-    rows = owner.trajectories()
-    return {row["id"]: Seen(row["verdict"], row["action"], row.get("cause")) for row in rows if row["verdict"] != "pending" and row.get("action")}
+def _look(owner: Api, ids: Sequence[str]) -> dict[str, Seen]:
+    rows = {row["id"]: row for row in owner.trajectories() if row["verdict"] != "pending"}
+    return {id_: Seen(row["verdict"], row["action"], row.get("cause")) for id_ in ids if (row := rows.get(id_))}
 
 
 def _with_checks(owner: Api, seen: dict[str, Seen]) -> dict[str, Seen]:

@@ -78,7 +78,7 @@ def rebuild(data: Data = None, json: Json = False) -> None:
         migrate.upgrade(found.database_url)
         engine = connect(found.database_url, pool_size=2)
         root = found.store_path / "segments"
-        total, numbers = len(list(root.glob("*/*/*.seg"))), count()
+        total, numbers = len(rebuilding.files_below(root)), count()
 
         def one_more(path: Path) -> None:
             step("restoring", next(numbers), total)

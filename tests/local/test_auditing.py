@@ -26,9 +26,12 @@ def cheated(trajectory: Trajectory):
         yield Finding(message="it cheated")
 
 
+CHEATED = (cheated.qualified("mine"),)
+
+
 @pytest.fixture
 def audited(tmp_path):
-    def run(*posted, checks=(cheated.qualified("mine"),), declared=UNIT, files=1):
+    def run(*posted, checks=CHEATED, declared=UNIT, files=1):
         paths = [tmp_path / f"{at}.jsonl" for at in range(files)]
         for at, path in enumerate(paths):
             path.write_text("".join(json.dumps(one) + "\n" for one in posted[at::files]))
