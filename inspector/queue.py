@@ -55,7 +55,7 @@ def _filesystem_url() -> str:
 def _filesystem_options() -> dict[str, object]:
     folder = _folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return {"data_folder_in": str(folder), "data_folder_out": str(folder), "polling_interval": 0.1}
+    return {"data_folder_in": str(folder), "data_folder_out": str(folder), "control_folder": str(folder / "control"), "polling_interval": 0.1}
 
 
 class Doorbell:
