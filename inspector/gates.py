@@ -17,7 +17,7 @@ from inspector import envelope_text, reading
 from inspector.envelope_text import located, shown
 from inspector.errors import BadSubmission, TooLarge
 from inspector.settings import Limits
-from inspector.trajectory import Component, Envelope, Reward, Step, Trajectory
+from inspector.trajectory import Envelope, Reward, Step, Trajectory
 
 
 class Admitted(NamedTuple):
@@ -87,7 +87,7 @@ def _check_encoding(line: bytes) -> None:
 
 # --- naming what was refused -------------------------------------------------------------------------------------------
 
-_AT = re.compile(r"(?s)(.*) - at (`key` in )?`(\$.*)`\Z")
+_AT = re.compile(r"(?s)(.*) - at `(\$.*)`\Z")
 _PATH = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|(\[\.\.\.\])")
 _MISSING = re.compile(r"Object missing required field `(\w+)`\Z")
 
@@ -95,7 +95,7 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`\Z")
 def _refusal(error: msgspec.ValidationError, line: bytes) -> BadSubmission:
     """msgspec's message with the path set apart and the value added."""
     match = _AT.match(str(error))
-    reason, in_key, path = match.groups() if match else (str(error), None, "$")
+    reason, path = match.groups() if match else (str(error), "$")
     if missing := _MISSING.match(reason):
         return BadSubmission("required, and missing", path=f"{path}.{missing[1]}")
     if path == "$":
@@ -104,7 +104,7 @@ def _refusal(error: msgspec.ValidationError, line: bytes) -> BadSubmission:
         return _out_of_range(error, line, path)
     if "matching regex" in reason:
         reason = "Expected no control characters" if "x7f" in reason else "Expected a sha256 in hexadecimal"
-    found = _value_at(line, path, bool(in_key))
+    found = _value_at(line, path)
     if found is None:
         return BadSubmission(reason, path=path)
     where, value = found
@@ -124,7 +124,7 @@ def _field(line: bytes, name: str) -> bytes:
     return bytes(msgspec.json.decode(line, type=dict[str, msgspec.Raw])[name])
 
 
-def _value_at(line: bytes, path: str, in_key: bool) -> tuple[str, Any] | None:
+def _value_at(line: bytes, path: str) -> tuple[str, Any] | None:
     """(path with its keys written out, value) of what the decoder refused; None where it cannot be read on its own."""
     (field, _, _), *below = _PATH.findall(path)
     where = f"$.{field}"
@@ -134,9 +134,6 @@ def _value_at(line: bytes, path: str, in_key: bool) -> tuple[str, Any] | None:
             if any_key:
                 name = _refused_component(value)
             where, value = where + (f".{shown(name)}" if name else f"[{index}]"), value[name or int(index)]
-        if in_key:
-            name = _refused_component(value)
-            where, value = f"{where}.{shown(name)}", name
     except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
         return None
     return where, value
@@ -146,7 +143,7 @@ def _refused_component(rewards: dict[str, Any]) -> str:
     """The key of the first entry of `rewards`, the only map with typed values, that cannot be read."""
     for name, value in rewards.items():
         try:
-            msgspec.convert({name: value}, dict[Component, Reward | None])
+            msgspec.convert({name: value}, dict[str, Reward | None])
         except msgspec.ValidationError:
             return name
     raise LookupError

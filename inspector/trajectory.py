@@ -17,7 +17,6 @@ import msgspec
 # No control characters (C0, DEL, C1, line and paragraph separators): an identifier is printed, logged and put in URLs.
 NO_CONTROLS = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\Z"
 Identifier = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=NO_CONTROLS)]
-Component = Annotated[str, msgspec.Meta(max_length=200, pattern=NO_CONTROLS)]  # of a reward
 OptionalText = Annotated[str, msgspec.Meta(max_length=200, pattern=NO_CONTROLS)] | None
 Number = Annotated[float, msgspec.Meta(description="finite")]
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -149,7 +148,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reward: Number | None
     group: GroupRef | None = None
     run: RunRef | None = None
-    rewards: dict[Component, Reward | None] | None = None
+    rewards: dict[str, Reward | None] | None = None
     termination: Termination | None = None
     errors: list[EpisodeError] | None = None
     verifier: VerifierReport | None = None
