@@ -296,10 +296,10 @@ class AsyncClient(_Base):
         await on_daemon_thread(lambda: self._close(10.0))
 
 
-def _listed(trajectories: Iterable[Submitted] | Submitted) -> list[Submitted]:
-    if isinstance(trajectories, Mapping | Posted | bytes | bytearray):
-        return [trajectories]  # type: ignore[list-item]  # one alone: iterating it would give its keys or its bytes
-    return list(trajectories)
+def _listed(trajectories: Any) -> list[Submitted]:
+    """One alone is taken as such: iterating it would give its keys or its bytes. What is neither is refused later, with a count."""
+    alone = isinstance(trajectories, Mapping | Posted | bytes | bytearray | str) or not isinstance(trajectories, Iterable)
+    return [trajectories] if alone else list(trajectories)
 
 
 def _wait(ticket: Ticket) -> None:

@@ -28,6 +28,7 @@ from inspector.client.ticket import Ticket
 from inspector.client.view import View
 from inspector.client.wire import Wire
 
+FORGOTTEN_S = 5.0  # to send what is left, when nobody waits for it
 SHARE_FOR_SENDING = 0.5  # of a flush; after it, what was not sent goes to disk
 
 
@@ -45,6 +46,7 @@ class Courier:
         self._stop: asyncio.Event | None = None
         self._asking_now: set[asyncio.Future[None]] = set()
         self._ready = threading.Event()
+        self._forgotten = False
         self._threads = [threading.Thread(target=target, name=f"inspector-{name}", daemon=True) for name, target in self._targets()]
         for thread in self._threads:
             thread.start()
@@ -80,8 +82,8 @@ class Courier:
         return flushed and not any(thread.is_alive() for thread in self._threads)
 
     def let_go(self) -> None:
-        """The client was forgotten without `close`: the threads finish by themselves. Takes no lock."""
-        self.inbox.stopped = True
+        """The client was forgotten without `close`: the threads finish by themselves. Takes no lock, since a finalizer calls it."""
+        self._forgotten = self.inbox.stopped = True
 
     def forget(self) -> None:
         """After a fork: the threads are the parent's."""
@@ -96,7 +98,10 @@ class Courier:
         batcher = Batcher(most_lines=options.batch_lines, most_bytes=options.batch_bytes, most_s=options.batch_ms / 1000)
         try:
             Desk(self.inbox, self.outbox, maker, batcher, self._counters, self._ask).run()
+            if self._forgotten:
+                self.outbox.wait_settled(self.inbox.accepted, FORGOTTEN_S)
         finally:
+            self.outbox.close()
             self._stop_network()
 
     def _network(self) -> None:

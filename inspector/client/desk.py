@@ -23,11 +23,10 @@ class Desk:
         self._inbox, self._outbox, self._maker, self._batcher, self._counters, self._ask = inbox, outbox, maker, batcher, counters, ask
 
     def run(self) -> None:
-        """Until the inbox is stopped and empty; then everything that was not sent is on disk."""
+        """Until the inbox is stopped and empty."""
         self._outbox.adopt()
         while not self.turn():
             pass
-        self._outbox.close()
 
     def turn(self) -> bool:
         """One round; whether it was the last."""

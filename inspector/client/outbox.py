@@ -12,10 +12,10 @@ from inspector.client.stats import Counters
 
 
 class Outbox:
-    """One thread puts, another sends.
+    """One thread puts, another sends, in the order of the bodies' numbers.
 
-    Once anything is on disk, everything new goes behind it, until the disk is drained: that keeps the order. When neither
-    memory nor disk has room, what comes now is dropped and counted, and the oldest, which nobody has judged yet, is kept.
+    While the service is away, everything goes to disk; once it is back, what is new stays in memory again, behind what is
+    on disk. When neither has room, what comes now is dropped and counted, and the oldest, which nobody has judged, is kept.
     """
 
     def __init__(self, spool: Spool | None, counters: Counters, *, max_bytes: int, ring: Callable[[], None]) -> None:
@@ -61,7 +61,7 @@ class Outbox:
         self._ring()
 
     def spill(self) -> None:
-        """Move what is in memory to disk, if all of it fits; until the disk is drained, everything new goes behind it."""
+        """Move what is in memory to disk, if all of it fits; until the service is back, everything new goes behind it."""
         if self._spool is None:
             return
         with self._lock:
@@ -70,19 +70,23 @@ class Outbox:
         if self._written(batches):
             self._release(batches)
 
+    def back(self) -> None:
+        """The service answers again."""
+        self._spooling = False
+
     def tidy(self) -> None:
-        """Go back to memory when the disk is drained; from the thread that puts."""
-        if self._spool is None or not self._spooling or len(self._spool):
-            return
-        self._spool.tidy()
-        with self._lock:
-            self._spooling = False
+        """Delete drained files; from the thread that puts."""
+        if self._spool is not None and self._spool.drained:
+            self._spool.tidy()
 
     def head(self) -> Batch | None:
         """The oldest body."""
         with self._lock:
-            first = self._memory[0] if self._memory else None
-        return first or (self._read_spool(self._spool) if self._spool else None)
+            held = self._memory[0] if self._memory else None
+        spooled = self._spool.first if self._spool else None
+        if self._spool is not None and spooled is not None and (held is None or spooled < held.number):
+            return self._read_spool(self._spool) or held
+        return held
 
     def done(self, batch: Batch) -> None:
         """A body was acknowledged or will never be: let go of it, wherever it is by now."""

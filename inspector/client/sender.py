@@ -108,6 +108,7 @@ class Sender:
             self._later(ended)
         else:
             self._breaker.passed()
+            self._outbox.back()
             self._counters.trouble = ""
             self._heard()
         return ended, attempts

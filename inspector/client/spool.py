@@ -61,6 +61,17 @@ class Spool:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def first(self) -> int | None:
+        """The number of the oldest record."""
+        with self._lock:
+            return self._waiting[0].number if self._waiting else None
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing waits here, and there is something to delete."""
+        return not self._waiting and (self._file is not None or self._own is not None or bool(self._adopted))
+
     def fitting(self, batches: Sequence[Batch]) -> int:
         """How many of these the cap allows, from the first on."""
         sizes = itertools.accumulate((HEADER.size + len(batch.body) for batch in batches), initial=self._bytes)

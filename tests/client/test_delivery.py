@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from inspector.client import Client
 from inspector.client.deadletters import DeadLetter
 from inspector.errors import Unavailable
 from inspector.trajectory import Posted
@@ -185,6 +188,64 @@ def test_scalars_of_numpy_are_numbers(client, service):
     assert msgspec.json.decode(service.lines["t0"])["reward"] == 0.5
 
 
+@pytest.mark.parametrize("nothing", [7, None, "text", object()])
+def test_what_is_no_list_of_trajectories_raises_nothing(client, nothing):
+    one = client()
+    one.submit(nothing)
+    assert one.decide(nothing).unaudited == 1
+    assert one.flush(5)
+    assert one.stats.rejected == 2
+
+
+def test_after_the_service_is_back_nothing_goes_to_disk_any_more(client, service, tmp_path):
+    """While a trainer submits without a pause."""
+    service.fault = 503
+    one = client(spool_dir=tmp_path, follow=False)
+    one.submit([envelope(0)])
+    until(lambda: one.stats.spooled)
+    service.fault = None
+    stop, numbers = threading.Event(), iter(range(1, 10**6))
+
+    def work():
+        while not stop.wait(0.005):
+            one.submit(envelope(next(numbers)))
+
+    trainer = threading.Thread(target=work)
+    trainer.start()
+    until(lambda: one.stats.sent > 50 and not one.stats.spool_bytes)
+    until(lambda: not list(tmp_path.glob("*/*.spool")))
+    spooled = one.stats.spooled
+    until(lambda: one.stats.sent > spooled + 100)
+    assert one.stats.spooled <= spooled + 50
+    stop.set()
+    trainer.join()
+    assert one.flush(10, delivered=True)
+    assert service.order == [f"t{number}" for number in range(len(service.order))]
+
+
+def test_a_forgotten_client_sends_what_it_has_and_ends_its_threads(url, service):
+    before = set(threading.enumerate())
+    one = Client(url, KEY, follow=False)
+    one.submit([envelope(number) for number in range(100)])
+    threads = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("inspector-")]
+    assert len(threads) == 2
+    del one
+    gc.collect()
+    until(lambda: not any(thread.is_alive() for thread in threads))
+    assert len(service.order) == 100
+
+
+def test_a_hook_that_hangs_holds_up_nobody_but_itself(client, service):
+    hanging = threading.Event()
+    one = client(redact=lambda envelope: hanging.wait(30) and envelope, deadline_s=0.2, max_queue_bytes=200_000)
+    began = time.monotonic()
+    assert one.decide(envelope(0)).unaudited == 1
+    one.submit([envelope(number) for number in range(1000)])
+    assert time.monotonic() - began < 2.0
+    assert one.stats.dropped > 0
+    hanging.set()
+
+
 def test_a_strict_client_says_what_was_lost(client, service):
     service.fault = "hang"
     one = client(strict=True, deadline_s=0.2)
@@ -216,8 +277,6 @@ def test_a_closed_client_counts_what_it_is_given(client, service):
 
 def test_memory_stays_bounded_while_the_service_is_away(tmp_path):
     resource = pytest.importorskip("resource")
-    from inspector.client import Client
-
     service = Service()
     service.fault = "hang"
     with serving(service) as url, Client(url, KEY, spool_dir=tmp_path, max_queue_bytes=2 << 20, max_spool_bytes=4 << 20, deadline_s=0.02) as one:
