@@ -47,7 +47,9 @@ def _same_fields(self: msgspec.Struct, other: object) -> bool:
 def _default(field: msgspec.structs.FieldInfo, required: tuple[str, ...]) -> Any:
     if field.name in required:
         return msgspec.NODEFAULT
-    return msgspec.field(default=field.default, default_factory=field.default_factory)
+    if field.default_factory is not msgspec.NODEFAULT:
+        return msgspec.field(default_factory=field.default_factory)
+    return msgspec.field(default=field.default)
 
 
 def _closed(kind: Any) -> Any:
@@ -57,7 +59,7 @@ def _closed(kind: Any) -> Any:
         return twin(kind, ("steps",) if "steps" in kind.__struct_fields__ else ())
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return Annotated[(_closed(inner[0]), *inner[1:])]  # type: ignore[return-value]
+        return Annotated[(_closed(inner[0]), *inner[1:])]
     if origin in (Union, types.UnionType):
         return Union[tuple(_closed(arm) for arm in inner)]  # noqa: UP007  # `|` takes no computed list
     if origin in (list, dict):

@@ -86,7 +86,7 @@ def _subagent(raw: bytes, path: str, defects: Defects) -> Document:
 
 # --- unknown fields ----------------------------------------------------------------------------------------------------
 
-_FREE_FORM = {
+_FREE_FORM: dict[tuple[type[msgspec.Struct], str], type[msgspec.Struct]] = {
     (Step, "metrics"): atif.Metrics,
     (Document, "final_metrics"): atif.FinalMetrics,
     (ObservationResult, "subagent_trajectory_ref"): atif.SubagentRef,
@@ -111,7 +111,7 @@ def _list_unknown(value: dict[str, Any], kind: type[msgspec.Struct], path: str, 
     for name, held in holding:
         inner = value.get(name)
         if inner.__class__ is dict and name != "rewards":
-            _list_unknown(inner, held, f"{path}.{name}", unknown)  # type: ignore[arg-type]
+            _list_unknown(inner, held, f"{path}.{name}", unknown)
         elif inner is not None:
             below = f"{path}.{name}[*]"
             for each in inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ():

@@ -108,7 +108,7 @@ def key_of(name: str) -> str:
 def document(value: Any, path: str, defects: Defects) -> Document:
     """The document as far as it can be read."""
     made = _struct(Document, value, path, defects)
-    return Document() if made is _ABSENT else made  # type: ignore[no-any-return]
+    return Document() if made is _ABSENT else made
 
 
 @cache
