@@ -56,8 +56,9 @@ def audit_files(
     declared = read_declarations(environment or [])
     plan = Plan(chosen, policy.load(policy_file), declared, without_reasoning)
     sources = sources_of(files, format, named(named_as) or _only(declared))
-    with Spool() as spool, progress() as step:
-        done = audit(sources, plan, spool, step)
+    with Spool() as spool:
+        with progress() as step:
+            done = audit(sources, plan, spool, step)
         seen = _print(done, json=json)
     raise typer.Exit(_code(done, seen, words))
 
@@ -98,7 +99,7 @@ def _print(done: Audit, *, json: bool) -> set[str]:
     if json:
         for report in reports:
             json_line(report.line())
-    else:
+    elif done.trajectories:
         _print_table(nsmallest(ROWS, reports, key=_worst_first), done, counted)
     if not done.trajectories and not done.refused:
         warn("there is no trajectory in what was given")
@@ -123,8 +124,6 @@ def _print_table(rows: Sequence[Report], done: Audit, counted: _Counts) -> None:
         say(f"{done.duplicates} came twice and count once")
     if counted.lossy:
         say(f"{counted.lossy} lost something on import: their extra.import.lost says what")
-    if done.refused:
-        say(f"{len(done.refused)} could not be read")
 
 
 def _row(report: Report) -> tuple[object, ...]:

@@ -68,6 +68,7 @@ def progress() -> Iterator[Step]:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
+        redirect_stdout=False,  # or the output would go where the bar is
         disable=not sys.stderr.isatty(),
     )
     with bar:

@@ -162,3 +162,22 @@ def test_reasoning_is_dropped_before_any_check_sees_it(run, written, monkeypatch
     file = written(envelope(steps=steps, **NO_GROUP))
     assert run("audit", file, "--json").lines[0]["coverage"] == {"mine/secret": "flagged"}
     assert run("audit", file, "--json", "--without-reasoning").lines[0]["coverage"] == {"mine/secret": "clean"}
+
+
+def test_progress_at_a_terminal_stays_out_of_the_output(tmp_path, written):
+    """Standard error is a terminal, standard output a file."""
+    import os
+    import pty
+    import subprocess
+    import sys
+
+    ours, theirs = pty.openpty()
+    words = ["audit", str(written(episode(GOOD), episode(UNPAID))), "--json"]
+    command = [sys.executable, "-c", "from inspector.cli import main; main()", *words]
+    with (tmp_path / "out").open("wb") as out:
+        ran = subprocess.run(command, stdout=out, stderr=theirs, stdin=subprocess.DEVNULL, timeout=60, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    drawn = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert (ran.returncode, b"checking" in drawn) == (0, True)
+    assert [json.loads(line)["id"] for line in (tmp_path / "out").read_bytes().splitlines()] == ["good", "unpaid"]
