@@ -19,7 +19,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 demo: $(READY) ## the whole service once, on bundled trajectories: every verdict beside the expected one
-	@$(BIN)/python -m inspector.demo
+	@$(BIN)/inspector demo
 
 up: $(READY) ## serve on 127.0.0.1 until Ctrl-C; DATA=folder keeps everything
 	@$(BIN)/inspector up --data $(DATA)

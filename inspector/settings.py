@@ -1,4 +1,7 @@
-"""Every setting of the service, read once from the environment: `INSPECTOR_` + the field's name in capitals."""
+"""Every setting of the service, read once from the environment: `INSPECTOR_` + the field's name in capitals.
+
+A secret may stand in a file: `INSPECTOR_DATABASE_URL_FILE=/run/secrets/database_url`.
+"""
 
 from __future__ import annotations
 
@@ -75,10 +78,20 @@ def _read(kind: type[T], environ: Mapping[str, str], prefix: str) -> T:
     values = {}
     for field in msgspec.structs.fields(kind):
         variable = prefix + field.name.upper()
-        if variable not in environ or field.name == "limits":
+        if field.name == "limits" or (text := _text(environ, variable)) is None:
             continue
         try:
-            values[field.name] = msgspec.convert(environ[variable], field.type, strict=False)
+            values[field.name] = msgspec.convert(text, field.type, strict=False)
         except msgspec.ValidationError as error:
-            raise BadSetting(f"{variable}={environ[variable]!r}: {error}") from error
+            raise BadSetting(f"{variable}={text!r}: {error}") from error
     return kind(**values)
+
+
+def _text(environ: Mapping[str, str], variable: str) -> str | None:
+    """What the variable says, else the one line of the file that VARIABLE_FILE names."""
+    if variable in environ or not (file := environ.get(variable + "_FILE")):
+        return environ.get(variable)
+    try:
+        return Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{variable}_FILE={file!r}: {error}") from error
