@@ -32,7 +32,7 @@ def test_a_variable_goes_before_its_file(tmp_path):
 
 
 def test_a_secret_that_cannot_be_read_names_its_file(tmp_path):
-    with pytest.raises(BadSetting, match="INSPECTOR_DATABASE_URL_FILE=.*absent"):
+    with pytest.raises(BadSetting, match=r"INSPECTOR_DATABASE_URL_FILE=.*absent"):
         load({"INSPECTOR_DATABASE_URL_FILE": str(tmp_path / "absent")})
 
 
