@@ -20,6 +20,7 @@ from inspector.frames import pack
 Json = Any
 Parameter = Any  # text, a number, or None: left out
 LONGEST_POLL_S = 25.0
+PAUSE_S = 0.1
 
 
 class ApiError(InspectorError):
@@ -173,6 +174,8 @@ class Api:
             pending = [name for name in pending[at_once:] + block if name not in over]
             if left_s <= 0:
                 return found
+            if not over:
+                time.sleep(min(PAUSE_S, left_s))  # where the service does not wait as long as it was asked to
         return found
 
     def revoke(self, check: str, version: int, *, preview: bool = True) -> Json:
