@@ -36,14 +36,16 @@ MEANING = {
     503: "away for now; the same call is worth repeating",
     507: "no room left; nothing was stored",
 }
+_DOCUMENTED: list[dict[str, Any]] = []  # FastAPI takes nothing but JSON along with a route, so it gets the position in this list
+_MARK = "x-documented"
 _OF_BODIES = (400, 408, 413, 415, 422)
 
 
 def documented(kind: type[Any] | None, *statuses: int, body: type[Any] | None = None, lines: bool = False) -> dict[str, Any]:
     """Arguments of a route's decorator. `statuses` are those beside 200 (or in its place, when a 2xx is first) and the usual refusals."""
     made = [status for status in statuses if status < 300] or [200]
-    extra = {"kind": kind, "statuses": statuses, "made": made, "body": body, "lines": lines}
-    return {"response_model": None, "status_code": made[0], "openapi_extra": {"x-inspector": extra}}
+    _DOCUMENTED.append({"kind": kind, "statuses": statuses, "made": made, "body": body, "lines": lines})
+    return {"response_model": None, "status_code": made[0], "openapi_extra": {_MARK: len(_DOCUMENTED) - 1}}
 
 
 def install(app: FastAPI) -> None:
@@ -89,13 +91,13 @@ def of_kind(route: RouteContext, kind: type[Any]) -> Iterator[Any]:
 
 
 def _told(route: RouteContext) -> dict[str, Any]:
-    told: dict[str, Any] = (route.openapi_extra or {})["x-inspector"]
-    return told
+    position: int = (route.openapi_extra or {})[_MARK]
+    return _DOCUMENTED[position]
 
 
 def _complete(operation: dict[str, Any], route: RouteContext) -> None:
     told = _told(route)
-    operation.pop("x-inspector", None)
+    operation.pop(_MARK, None)
     bodies = [body.kind for body in of_kind(route, JsonBody)]
     if told["body"] is not None:
         content = {JSON: {"schema": _reference(told["body"])}, NDJSON: {"schema": {"type": "string", "format": "binary"}}}

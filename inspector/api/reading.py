@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 from fastapi import Request
 
-from inspector.api.answers import JSON, TooSlow
+from inspector.api.answers import JSON, SHOWN, TooSlow
 from inspector.errors import BadSubmission, TooLarge, UnknownEncoding
+from inspector.showable import showable
 
 BODY_S = 60.0  # for a whole body to arrive
 SMALL, LARGE = 1 << 20, 16 << 20  # bytes
@@ -29,10 +31,9 @@ class JsonBody:
         if media_type(request) not in (JSON, ""):
             raise UnknownEncoding(f"Content-Type {media_type(request)[:80]!r}: this route reads {JSON}")
         try:
-            return self._decoder.decode(await self._read(request))
+            return self._decoder.decode(body := await self._read(request))
         except msgspec.ValidationError as error:
-            reason, _, path = str(error).partition(" - at ")
-            raise BadSubmission(reason, path=path.strip("`") or "$") from error
+            raise _refusal(error, body) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadSubmission(f"not JSON: {error}", path="$") from error
         except RecursionError as error:
@@ -47,6 +48,25 @@ class JsonBody:
             if len(body) > self._limit:
                 raise TooLarge(f"a body of more than {self._limit} bytes")
         return bytes(body)
+
+
+_FIELD = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
+_PART = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+
+def _refusal(error: msgspec.ValidationError, body: bytes) -> BadSubmission:
+    """msgspec's message with the path set apart and, where there is one, the value added."""
+    reason, _, place = str(error).partition(" - at ")
+    path = place.strip("`") or "$"
+    if field := _FIELD.match(reason):
+        return BadSubmission(reason, path=f"{path}.{showable(field[1], limit=SHOWN)}")
+    value = msgspec.json.decode(body)
+    try:
+        for name, index in _PART.findall(path):
+            value = value[name or int(index)]
+    except (LookupError, TypeError):  # a path with a wildcard
+        return BadSubmission(reason, path=path)
+    return BadSubmission(f"{reason}: got {showable(msgspec.json.encode(value).decode(), limit=SHOWN)}", path=path)
 
 
 def media_type(request: Request) -> str:

@@ -48,7 +48,7 @@ def roles_of(route: RouteContext) -> tuple[Role, ...]:
 def address(route: RouteContext, **values: str) -> str:
     path = route.path
     for name, value in values.items():
-        path = path.replace("{%s:path}" % name, value).replace("{%s}" % name, value)
+        path = path.replace("{" + name + ":path}", value).replace("{" + name + "}", value)
     assert "{" not in path, path
     return path
 
