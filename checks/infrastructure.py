@@ -12,17 +12,15 @@ What excuses the policy, and what does not (each row is an example or a test of 
 | context length, token, step or content limits, at any boundary    | its own                         |
 | max_steps, max_tokens                                             | its own: the task's rule        |
 | cancelled                                                         | not the policy's                |
-| timed out, no verifier report                                     | not the policy's                |
-| timed out, but what was there was verified, or the declared time was all used | its own             |
+| timed out, no verifier report                                     | unfounded: nobody looked        |
+| timed out, but what was there was verified                        | its own                         |
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from inspector.check import Cause, Declaration, Finding, Inconclusive, Tier, Trajectory, check, envelope, example
 from inspector.trajectory import Boundary, EpisodeError, VerifierReport
@@ -127,34 +125,30 @@ def _broken(trajectory: Trajectory, reason: str, error: EpisodeError) -> Iterato
         example("out of tokens is the policy's own doing", _zero(termination={"reason": "max_tokens", "truncated": True})),
         example("not scored is the right answer to a time-out", _zero(reward=None, termination={"reason": "timeout", "timed_out": True})),
         example("what stood there when time was up was verified", _zero(termination={"reason": "timeout", "timed_out": True}, verifier=FAILED)),
-        example(
-            "all of the declared half hour was used",
-            _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:30:01Z"),
-            declaration={"limits": {"seconds": 1800}},
-        ),
     ],
     flagged=[
         example("timed out, and nothing was verified", _zero(termination={"reason": "timeout", "truncated": True, "timed_out": True})),
         example("cancelled from outside", _zero(termination={"reason": "cancelled"}, verifier=FAILED)),
         example(
-            "cut off after a third of the declared time",
-            _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:10:00Z"),
+            "all of the declared half hour was used, and nobody looked at what was there",
+            _zero(termination={"reason": "timeout"}, started_at="2026-11-30T10:00:00Z", ended_at="2026-11-30T10:30:01Z"),
             declaration={"limits": {"seconds": 1800}},
         ),
     ],
 )
-def interrupted_episode_scored_zero(trajectory: Trajectory, declaration: Declaration, *, used: Annotated[float, Meta(gt=0, le=1)] = 0.95) -> Iterator[Finding]:
+def interrupted_episode_scored_zero(trajectory: Trajectory, declaration: Declaration) -> Iterator[Finding]:
     """The episode was cancelled or timed out before anything was verified, yet it was scored zero and not left unscored.
 
-    How far an agent gets in a wall-clock limit depends on the machines. A zero that the verifier gave to what was there, or
-    after the declared time was used (to the share `used`), is the task's rule; so are limits of steps and tokens.
+    How far an agent gets in a wall-clock limit depends on the machines, and what it is worth is not known until the
+    verifier looked, even where the declared time was all used. A zero that the verifier gave to what was there is an
+    answer; limits of steps and tokens are the task's rule.
     """
     if not _worth_nothing(trajectory.reward, declaration):
         return
     reason = _reason(trajectory)
     if reason == "cancelled":
         yield Finding(message=f"it was cancelled, yet the reward is {trajectory.reward:g} and not null")
-    elif (reason == "timeout" or trajectory.termination.timed_out) and not (verified(trajectory.verifier) or _used_its_time(trajectory, declaration, used)):
+    elif (reason == "timeout" or trajectory.termination.timed_out) and not verified(trajectory.verifier):
         yield Finding(message=f"it timed out and nothing was verified, yet the reward is {trajectory.reward:g} and not null")
 
 
@@ -178,13 +172,6 @@ def _policys_own(error: EpisodeError) -> bool:
 def verified(report: VerifierReport | None) -> bool:
     """Whether the verifier ran to its end."""
     return report is not None and not report.timed_out and (report.exit_code is not None or report.tests is not None)
-
-
-def _used_its_time(trajectory: Trajectory, declaration: Declaration, share: float) -> bool:
-    started, ended, seconds = trajectory.header.started_at, trajectory.header.ended_at, declaration.limits.seconds
-    if started is None or ended is None or seconds is None:
-        return False
-    return (ended - started).total_seconds() >= share * seconds
 
 
 @check(

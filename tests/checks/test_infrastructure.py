@@ -104,10 +104,11 @@ def test_a_zero_for_an_interrupted_episode(reason, timed_out, verifier, outcome)
     assert judged(interrupted_episode_scored_zero, episode(None, reason, verifier, timed_out=timed_out, truncated=True), Declaration()) == outcome
 
 
-@pytest.mark.parametrize(("ended", "outcome"), [("10:30:05", "clean"), ("10:28:31", "clean"), ("10:20:00", "flagged"), (None, "flagged")])
-def test_a_declared_limit_that_was_used_up_is_the_tasks_rule(ended, outcome):
+@pytest.mark.parametrize("ended", ["10:30:05", "10:20:00", None])
+@pytest.mark.parametrize(("verifier", "outcome"), [(None, "flagged"), ({"stdout": "collecting ..."}, "flagged"), (FAILED, "clean")])
+def test_a_declared_limit_excuses_no_zero_that_nobody_verified(ended, verifier, outcome):
     times = {"started_at": "2026-11-30T10:00:00Z", "ended_at": ended and f"2026-11-30T{ended}Z"}
-    subject = trajectory(reward=0.0, verifier=None, termination={"reason": "timeout"}, **times)
+    subject = trajectory(reward=0.0, verifier=verifier, termination={"reason": "timeout"}, **times)
     declaration = Declaration(limits=LimitsDeclaration(seconds=1800))
     assert judged(interrupted_episode_scored_zero, subject, declaration) == outcome
 
