@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 # uv trusts the machine's certificates as pip does, and gives up early: where only pip knows the way to an index, pip takes over
 UV := UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=30 UV_HTTP_RETRIES=1 UV_PYTHON_DOWNLOADS=never $(BIN)/uv --no-progress
 
-.PHONY: help demo test test-all up lint bench lock clean
+.PHONY: help demo test test-all up lint bench lock secrets clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,12 @@ bench: $(READY) ## the product and its peers, interleaved; writes benchmarks/res
 lock: $(READY) ## resolve pyproject.toml anew into requirements.lock
 	@$(UV) pip compile --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--no-annotate --no-header pyproject.toml --extra all --extra dev -o requirements.lock >/dev/null
+
+secrets: ## passwords for compose.yaml, made once, in secrets/
+	@[ ! -e secrets ] || { echo "make: secrets/ is there already; the database knows no other passwords" >&2; exit 1; }
+	@umask 077 && mkdir secrets && for name in postgres inspector; do $(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(32), end="")' >secrets/$${name}_password; done
+	@printf 'postgresql://inspector:%s@postgres:5432/inspector' "$$(cat secrets/inspector_password)" >secrets/database_url
+	@chmod 0444 secrets/*  # containers read them as their own users; the folder is ours alone
 
 clean: ## remove .venv and caches; data stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -28,6 +28,7 @@ DashboardPort = Annotated[int | None, typer.Option("--dashboard-port", min=1, ma
 Host = Annotated[str | None, typer.Option("--host", help="Where to listen; beyond this machine only with --behind.")]
 Behind = Annotated[str | None, typer.Option("--behind", metavar="tls|oidc", help="What stands in front and protects keys and logins.")]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes that audit.")]
+FirstKeys = Annotated[Path | None, typer.Option("--first-keys", metavar="DIR", help="Of a new installation: write its keys there, once.")]
 ApiProcesses = Annotated[int, typer.Option("--api-processes", min=1)]
 
 
@@ -51,12 +52,15 @@ def serve(
 
 
 @db.command("upgrade")
-def upgrade(data: Data = None, json: Json = False) -> None:
+def upgrade(data: Data = None, first_keys: FirstKeys = None, json: Json = False) -> None:
     """Bring the database to the schema of this version."""
+    from inspector.embedded import installation
     from inspector.store import migrate
 
     with _database(data) as found:
         migrate.upgrade(found.database_url)
+        if first_keys is not None:
+            installation.first_keys(found.database_url, first_keys)
     if json:
         json_line({"upgraded": True})
     else:
