@@ -23,6 +23,7 @@ TOPICS = {
     "same_steps_other_reward": "record_defect",
     "tokens_do_not_match": "record_defect",
     "atif_rule_broken": "record_defect",
+    "counts_contradict_themselves": "record_defect",
     "failure_scored_as_zero": "infrastructure",
     "verifier_crash_scored": "infrastructure",
     "limit_hidden": "infrastructure",
@@ -32,6 +33,7 @@ TOPICS = {
     "unpaid_despite_passing": "verifier_defect",
     "fewer_tests_than_reference": "verifier_defect",
 }
+ONLY_FLAGGED = {"atif_rule_broken", "counts_contradict_themselves"}  # defects that leave reward, group and tokens as they are
 DEFECTIVE = {id for id, expected in VERDICTS.items() if expected["checks"]}
 
 
@@ -104,7 +106,7 @@ def test_expected_verdicts_follow_the_default_policy(id):
     assert not set(expected["checks"]) & set(expected.get("near_miss_of", ()))
     if not causes:
         assert (expected["verdict"], expected["action"], expected["cause"]) == ("accept", "keep", None)
-    elif expected["checks"] == ["atif_rule_broken"]:
+    elif set(expected["checks"]) <= ONLY_FLAGGED:
         assert (expected["verdict"], expected["action"], expected["cause"]) == ("flag", "keep", "record_defect")
     else:
         assert (expected["verdict"], expected["action"], {expected["cause"]}) == ("quarantine", "exclude", causes)
