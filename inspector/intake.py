@@ -82,7 +82,7 @@ class Intake:
         Raises Unavailable or StorageFull when nothing of the posting was acknowledged; the same posting may be sent again.
         """
         receipts: list[Receipt | None] = [None] * len(posting.lines)
-        fresh = self._door(posting, receipts)
+        fresh, repeated = self._door(posting, receipts)
         with transaction(self.engine) as session:
             driver(session).execute("SET LOCAL synchronous_commit = off")  # names, not promises: the rows' own commit makes them durable
             self._recognise(session, project, fresh, receipts)
@@ -90,12 +90,14 @@ class Intake:
         if fresh:
             self._store(project, posting, fresh, references, receipts)
             self.doorbell.ring()
+        self._answer_repeated(project, repeated, receipts)
         return [self._answered(receipt) for receipt in receipts]
 
-    def _door(self, posting: Posting, receipts: list[Receipt | None]) -> dict[int, Admitted]:
-        """The lines that pass the first gate and are not twice in this posting, by position."""
+    def _door(self, posting: Posting, receipts: list[Receipt | None]) -> tuple[dict[int, Admitted], dict[int, tuple[Admitted, int]]]:
+        """By position: the lines that pass the first gate, and those whose id stood in this posting before, with where it did."""
         fresh: dict[int, Admitted] = {}
-        first: dict[str, Admitted] = {}
+        repeated: dict[int, tuple[Admitted, int]] = {}
+        first: dict[str, int] = {}
         for at, line in enumerate(posting.lines):
             if at in posting.refused:
                 receipts[at] = Receipt(Status.REJECTED, reason=posting.refused[at], path="$")
@@ -105,12 +107,22 @@ class Intake:
             except BadSubmission as error:
                 receipts[at] = Receipt(Status.REJECTED, reason=error.reason, path=error.path)
                 continue
-            earlier = first.setdefault(admitted.envelope.id, admitted)
-            if earlier is admitted:
+            earlier = first.setdefault(admitted.envelope.id, at)
+            if earlier == at:
                 fresh[at] = admitted
             else:
-                receipts[at] = _again(admitted, earlier.sha256, None)
-        return fresh
+                repeated[at] = (admitted, earlier)
+        return fresh, repeated
+
+    def _answer_repeated(self, project: Project, repeated: Mapping[int, tuple[Admitted, int]], receipts: list[Receipt | None]) -> None:
+        """As if each had been posted after the others: what counts is what was stored, not what stood before it in the body."""
+        if not repeated:
+            return
+        with transaction(self.engine) as session:
+            known = trajectories.known(session, project.id, [admitted.envelope.id for admitted, _ in repeated.values()])
+        for at, (admitted, earlier) in repeated.items():
+            stored = known.get(admitted.envelope.id)
+            receipts[at] = _again(admitted, stored[1], stored[0]) if stored else receipts[earlier]
 
     def _recognise(self, session: Session, project: Project, fresh: dict[int, Admitted], receipts: list[Receipt | None]) -> None:
         """Take out what the project posted before."""
@@ -138,14 +150,16 @@ class Intake:
                     self._recognise(session, project, fresh, receipts)
                 rows = {at: rows[at] for at in fresh}
             except psycopg.DataError:
-                rows = self._one_by_one(rows, receipts)
+                rows = self._one_by_one(project, rows, fresh, receipts)
                 break
         else:
             raise Unavailable("other posts of the same ids keep coming in between")
         for at, row in rows.items():
             receipts[at] = Receipt(Status.CREATED, row.id, row.key, references.mode(fresh[at]))
 
-    def _one_by_one(self, rows: dict[int, NewTrajectory], receipts: list[Receipt | None]) -> dict[int, NewTrajectory]:
+    def _one_by_one(
+        self, project: Project, rows: dict[int, NewTrajectory], fresh: dict[int, Admitted], receipts: list[Receipt | None]
+    ) -> dict[int, NewTrajectory]:
         """Only the row that Postgres refuses is refused."""
         stored: dict[int, NewTrajectory] = {}
         for at, row in rows.items():
@@ -156,7 +170,8 @@ class Intake:
             except psycopg.DataError as error:
                 receipts[at] = Receipt(Status.REJECTED, row.id, reason=f"cannot be stored: {error.diag.message_primary}", path="$")
             except psycopg.errors.UniqueViolation:
-                receipts[at] = Receipt(Status.DUPLICATE, row.id)
+                with transaction(self.engine) as session:
+                    self._recognise(session, project, {at: fresh[at]}, receipts)
         return stored
 
     @staticmethod

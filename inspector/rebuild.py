@@ -44,11 +44,11 @@ class _Line(NamedTuple):
 
 
 def rebuild(engine: Engine, root: Path, selection: int, *, progress: Callable[[Path], None] = lambda path: None) -> Restored:
-    """Go through every segment below `root`, oldest first. May be run again, and beside a running service."""
+    """Go through every segment of the store at `root` (as its writer has it), oldest first. May be run again, and beside a running service."""
     reader = SegmentReader(root)
     rows = present = files = 0
     damaged: list[str] = []
-    for path in sorted(root.glob("*/*/*.seg"), key=lambda path: path.name):
+    for path in files_below(root):
         progress(path)
         files += 1
         for project, block in _blocks(_records(reader, path, damaged), damaged):
@@ -56,6 +56,11 @@ def rebuild(engine: Engine, root: Path, selection: int, *, progress: Callable[[P
             rows += added
             present += len(block) - added
     return Restored(rows, present, files, tuple(damaged))
+
+
+def files_below(root: Path) -> list[Path]:
+    """Every segment file of a store, oldest first."""
+    return sorted((root / "segments").glob("*/*/*.seg"), key=lambda path: path.name)
 
 
 def _records(reader: SegmentReader, path: Path, damaged: list[str]) -> Iterator[StretchRecord]:
@@ -72,15 +77,24 @@ def _blocks(records: Iterator[StretchRecord], damaged: list[str]) -> Iterator[tu
     project: UUID | None = None
     for record in records:
         project = record.project
-        try:
-            block += [_Line(key, place, gates.admit(line, _NO_LIMITS)) for key, place, line in record.lines() if key is not None]
-        except (CorruptSegment, BadSubmission) as error:
-            damaged.append(f"{record.path} at byte {record.offset}: {error}")
+        block += _lines(record, damaged)
         if len(block) >= BLOCK:
             yield project, block
             block = []
     if block and project is not None:
         yield project, block
+
+
+def _lines(record: StretchRecord, damaged: list[str]) -> Iterator[_Line]:
+    try:
+        for key, place, line in record.lines():
+            if key is not None:
+                try:
+                    yield _Line(key, place, gates.admit(line, _NO_LIMITS))
+                except BadSubmission as error:  # what stands beside it is not lost with it
+                    damaged.append(f"{record.path} at byte {record.offset}, line {place.line}: {error}")
+    except CorruptSegment as error:
+        damaged.append(str(error))
 
 
 def _restore(engine: Engine, project_uuid: UUID, block: list[_Line], selection: int) -> int:

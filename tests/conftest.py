@@ -11,6 +11,7 @@ import pytest
 
 from inspector.embedded import Stack, installation
 from inspector.embedded import redis as embedded_redis
+from tests.audit.conftest import desk, open_desk  # noqa: F401
 
 TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)

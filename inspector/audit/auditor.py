@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+import psycopg
 import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -19,6 +20,7 @@ from inspector.audit.plans import Plan, Plans
 from inspector.audit.subjects import Audited, Opened
 from inspector.catalog import Catalog
 from inspector.engine import Needs
+from inspector.errors import Unavailable
 from inspector.policy import Policy
 from inspector.store import decisions, environments, groups, runs, selections, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
@@ -32,6 +34,7 @@ from inspector.trajectory import EnvironmentRef, Header, TaskRef
 from inspector.verdict import Action, Verdict
 
 log = structlog.get_logger()
+CLOSINGS = 3  # attempts at one block's closing transaction
 ALONE_S = 5.0  # beyond the child's own limit: for its start and its end
 
 
@@ -98,11 +101,7 @@ class Auditor:
     def audit(self, claims: Sequence[Claim]) -> None:
         """Inspect a block and close it."""
         with self.heartbeat.holding(claims):
-            if self.alarms:
-                isolation.deadline(self.pace.deadline_s + (ALONE_S if claims[0].claims > 2 else 0.0))
-            judged = self._inspect([claim for claim in claims if claim.key is not None])
-            if self.alarms:
-                isolation.no_deadline()
+            judged = self._inspect_in_time(claims)
             closing = self._close(claims, judged)
         if closing.projects:
             self.wake(closing.projects)
@@ -111,6 +110,16 @@ class Auditor:
         self._look_back(closing.first)
 
     # --- inspecting ------------------------------------------------------------------------------------------------
+
+    def _inspect_in_time(self, claims: Sequence[Claim]) -> list[Judged]:
+        once = list({claim.key: claim for claim in claims if claim.key is not None}.values())  # it may have been asked for twice
+        if not self.alarms:
+            return self._inspect(once)
+        isolation.deadline(self.pace.deadline_s + (ALONE_S if claims[0].claims > 2 else 0.0))
+        try:
+            return self._inspect(once)
+        finally:
+            isolation.no_deadline()
 
     def _inspect(self, claims: Sequence[Claim]) -> list[Judged]:
         if not claims:
@@ -166,6 +175,15 @@ class Auditor:
     # --- closing ---------------------------------------------------------------------------------------------------
 
     def _close(self, claims: Sequence[Claim], judged: Sequence[Judged]) -> Closing:
+        """Close a block; again where another audit of one of its trajectories was closed at the same moment, or the database went away."""
+        for _ in range(CLOSINGS - 1):
+            try:
+                return self._close_once(claims, judged)
+            except (psycopg.errors.UniqueViolation, Unavailable) as error:
+                log.warning("closing again", reason=str(error))
+        return self._close_once(claims, judged)
+
+    def _close_once(self, claims: Sequence[Claim], judged: Sequence[Judged]) -> Closing:
         """One transaction: what is still ours is written, with the feed's numbers last."""
         with transaction(self.engine) as session:
             held = work.close(session, claims)
@@ -174,7 +192,8 @@ class Auditor:
             ours = [j for j in judged if j.audited.claim.id in held]
             entries, watches, first = self._write(session, ours)
             for project, group_entries in group_work.decide(session, self.policy, [c for c in claims if c.id in held]).items():
-                entries.setdefault(project, []).extend(group_entries)
+                together = {entry.key for entry in group_entries}  # one decision of a trajectory a transaction: its group's comes last
+                entries[project] = [entry for entry in entries.get(project, []) if entry.key not in together] + group_entries
             for project in sorted(entries):
                 decisions.append(session, project, entries[project])
         return Closing({j.audited.subject.project for j in ours} | set(entries), watches, first)

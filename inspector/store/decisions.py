@@ -66,9 +66,10 @@ def append(session: Session, project: int, decisions: Sequence[Numbered]) -> int
         copy.set_types(["int8", "int8", "uuid", "bytea"])
         for seq, (decision, key) in enumerate(decisions, first):
             copy.write_row((project, seq, key, msgspec.json.encode(msgspec.structs.replace(decision, seq=seq))))
+    standing = {key: seq for seq, (_, key) in enumerate(decisions, first) if key is not None}  # of several about one trajectory the last stands
     connection.execute(
-        "UPDATE verdict v SET seq = %s + nr FROM unnest(%s::uuid[]) WITH ORDINALITY AS logged(key, nr) WHERE v.key = logged.key",
-        (first - 1, [key for _, key in decisions]),
+        "UPDATE verdict v SET seq = logged.seq FROM unnest(%s::uuid[], %s::bigint[]) AS logged(key, seq) WHERE v.key = logged.key",
+        (list(standing), list(standing.values())),
     )
     return last
 
@@ -97,8 +98,9 @@ def standing(session: Session, project: int, upto: int, after: int, limit: int) 
         driver(session)
         .execute(
             "SELECT d.body FROM verdict v JOIN decision d ON d.project = v.project AND d.seq = v.seq"
-            " WHERE v.project = %s AND v.seq > %s AND v.seq <= %s AND v.action <> 0 ORDER BY v.seq LIMIT %s",
-            (project, after, upto, limit),
+            " WHERE v.project = %s AND v.seq > %s AND v.seq <= %s AND v.action <> 0"
+            " AND d.seq > %s ORDER BY v.seq LIMIT %s",  # said of both: a merge would begin at the log's first row
+            (project, after, upto, after, limit),
         )
         .fetchall()
     )

@@ -241,9 +241,9 @@ def page(session: Session, project: int, after: int, limit: int) -> Sequence[Env
         driver(session)
         .execute(
             "SELECT v.id, v.environment, v.version, v.state, v.sampling_weight, v.declaration IS NOT NULL, p.owner FROM project_environment p"
-            " JOIN environment_version v ON v.id = p.environment_version WHERE p.project = %s AND p.environment_version > %s"
-            " ORDER BY p.environment_version LIMIT %s",
-            (project, after, limit),
+            " JOIN environment_version v ON v.id = p.environment_version WHERE (p.project, p.environment_version) > (%s, %s) AND p.project <= %s"
+            " ORDER BY p.project, p.environment_version LIMIT %s",  # a range: see trajectories._between
+            (project, after, project, limit),
         )
         .fetchall()
     )

@@ -56,18 +56,19 @@ def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[t
 
 
 def count_audited(session: Session, audited: Mapping[int, int]) -> list[int]:
-    """Count members whose fast lane is done; the groups that are complete by it, once each."""
+    """Count members whose fast lane is done; the groups that are complete by it, or were before and got a late member."""
     if not audited:
         return []
     ids = sorted(audited)
     connection = driver(session)
-    connection.execute("SELECT FROM rollout_group WHERE id = ANY(%s) ORDER BY id FOR UPDATE", (ids,))
+    # In the order in which `touch` takes them, whatever the database's collation: the two must not deadlock.
+    connection.execute('SELECT FROM rollout_group WHERE id = ANY(%s) ORDER BY coalesce(run, 0), name COLLATE "C" FOR UPDATE', (ids,))
     rows = connection.execute(
         "UPDATE rollout_group g SET audited = audited + n, touched_at = clock_timestamp(), closed = closed OR (size IS NOT NULL AND audited + n >= size)"
-        " FROM unnest(%s::bigint[], %s::int[]) AS seen(id, n) WHERE g.id = seen.id RETURNING g.id, g.closed AND g.audited - n < coalesce(g.size, 0)",
+        " FROM unnest(%s::bigint[], %s::int[]) AS seen(id, n) WHERE g.id = seen.id RETURNING g.id, g.closed",
         (ids, [audited[id_] for id_ in ids]),
     ).fetchall()
-    return [id_ for id_, just_closed in rows if just_closed]
+    return [id_ for id_, closed in rows if closed]
 
 
 def close_quiet(session: Session, quiet_s: float, limit: int = 500) -> list[tuple[int, int]]:
@@ -76,7 +77,7 @@ def close_quiet(session: Session, quiet_s: float, limit: int = 500) -> list[tupl
         driver(session)
         .execute(
             "UPDATE rollout_group SET closed = true WHERE id IN (SELECT id FROM rollout_group WHERE NOT closed AND audited > 0"
-            " AND touched_at < clock_timestamp() - make_interval(secs => %s) ORDER BY touched_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING project, id",
+            " AND touched_at < statement_timestamp() - make_interval(secs => %s) ORDER BY touched_at LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING project, id",
             (quiet_s, limit),
         )
         .fetchall()

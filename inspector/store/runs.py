@@ -40,7 +40,7 @@ def ensure(session: Session, project: int, runs: Iterable[tuple[str, str | None]
 
 def find(session: Session, project: int, run: str) -> RunSummary:
     """One run; raises Unknown."""
-    rows = _select(session, "r.project = %s AND r.run = %s", (project, run), 1)
+    rows = _select(session, "project = %s AND run = %s", (project, run), 1)
     if not rows:
         raise Unknown("run", run)
     return rows[0]
@@ -48,7 +48,9 @@ def find(session: Session, project: int, run: str) -> RunSummary:
 
 def page(session: Session, project: int, before: int | None, limit: int) -> list[RunSummary]:
     """Runs, newest first, below the id `before`."""
-    return _select(session, "r.project = %s AND (%s::bigint IS NULL OR r.id < %s)", (project, before, before), limit)
+    if before is None:
+        return _select(session, "project >= %s AND project <= %s", (project, project), limit)  # a range: see trajectories._between
+    return _select(session, "project >= %s AND (project, id) < (%s, %s)", (project, project, before), limit)
 
 
 def set_mode(session: Session, project: int, run: str, mode: Mode) -> None:
@@ -124,9 +126,9 @@ def _select(session: Session, where: str, values: tuple[object, ...], limit: int
     rows = (
         driver(session)
         .execute(
-            "SELECT r.id, r.run, r.trainer, r.mode, r.created_at, coalesce(array_agg(c.check || '@' || c.version) FILTER (WHERE c.id IS NOT NULL), '{}')"
-            f" FROM run r LEFT JOIN stopped s ON s.run = r.id LEFT JOIN check_version c ON c.id = s.check_version WHERE {where}"
-            " GROUP BY r.id ORDER BY r.id DESC LIMIT %s",
+            f"SELECT r.id, r.run, r.trainer, r.mode, r.created_at, ARRAY(SELECT c.check || '@' || c.version FROM stopped s"
+            f" JOIN check_version c ON c.id = s.check_version WHERE s.run = r.id ORDER BY 1)"
+            f" FROM run r WHERE {where} ORDER BY r.project DESC, r.id DESC LIMIT %s",
             (*values, limit),
         )
         .fetchall()

@@ -32,24 +32,24 @@ def connect(database_url: str, *, pool_size: int = 8) -> Engine:
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
     """A session that commits at the end, or rolls back on any error. Raises Unavailable when Postgres is away."""
-    with Session(engine, expire_on_commit=False) as session:
-        try:
+    try:
+        with Session(engine, expire_on_commit=False) as session:  # inside: where the connection broke, its end fails too
             yield session
             session.commit()
-        except psycopg.errors.DiskFull as error:
+    except psycopg.errors.DiskFull as error:
+        raise StorageFull("the database has no room") from error
+    except OperationalError as error:
+        if isinstance(error.orig, psycopg.errors.DiskFull):
             raise StorageFull("the database has no room") from error
-        except OperationalError as error:
-            if isinstance(error.orig, psycopg.errors.DiskFull):
-                raise StorageFull("the database has no room") from error
-            raise Unavailable(f"the database is away: {type(error.orig).__name__}") from error
-        except psycopg.OperationalError as error:
-            raise Unavailable(f"the database is away: {type(error).__name__}") from error
-        except PoolTimeout as error:
-            raise Unavailable("every connection to the database is in use") from error
-        except DBAPIError as error:
-            if error.connection_invalidated:
-                raise Unavailable("the connection to the database broke") from error
-            raise
+        raise Unavailable(f"the database is away: {type(error.orig).__name__}") from error
+    except psycopg.OperationalError as error:
+        raise Unavailable(f"the database is away: {type(error).__name__}") from error
+    except PoolTimeout as error:
+        raise Unavailable("every connection to the database is in use") from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable("the connection to the database broke") from error
+        raise
 
 
 def driver(session: Session) -> psycopg.Connection[Any]:

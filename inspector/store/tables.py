@@ -106,7 +106,11 @@ class TaskRow(SQLModel, table=True):
 
 class RunRow(SQLModel, table=True):
     __tablename__ = "run"
-    __table_args__ = (Index("run_name", "project", "run", unique=True), CheckConstraint("mode in ('observe', 'enforce')", name="run_mode"))
+    __table_args__ = (
+        Index("run_name", "project", "run", unique=True),
+        Index("run_newest", "project", "id"),
+        CheckConstraint("mode in ('observe', 'enforce')", name="run_mode"),
+    )
 
     id: int | None = Field(default=None, sa_column=_identity())
     project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
@@ -244,7 +248,7 @@ class VerdictRow(SQLModel, table=True):
     __tablename__ = "verdict"
     __table_args__ = (
         Index("verdict_triage", "project", text("verdict DESC"), text("probability DESC"), text("key DESC"), postgresql_where=text("open")),
-        Index("verdict_worst", "project", "verdict", text("key DESC"), postgresql_where=text("verdict >= 2")),
+        Index("verdict_worst", "project", "verdict", "key", postgresql_where=text("verdict >= 2")),
         Index("verdict_standing", "project", "seq", postgresql_where=text("seq IS NOT NULL")),
         Index("verdict_content", "project", "content"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -10,8 +11,8 @@ from sqlmodel import Session
 
 from inspector.errors import Unknown
 from inspector.store.session import driver
-from inspector.verdict import Mode
 from inspector.store.stretches import Location
+from inspector.verdict import Mode
 
 
 class NewTrajectory(NamedTuple):
@@ -90,7 +91,7 @@ def add(session: Session, rows: Sequence[NewTrajectory]) -> None:
     with driver(session).cursor() as cursor:
         with cursor.copy(f"COPY trajectory ({_COLUMNS}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(_TYPES)
-            for row in rows:
+            for row in sorted(rows, key=attrgetter("id")):  # two posts of the same ids wait for each other in one order: no deadlock
                 copy.write_row(row)
         with cursor.copy("COPY work (project, key, length) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(["int8", "uuid", "int4"])
@@ -163,43 +164,51 @@ class Filter(NamedTuple):
 
 SCAN = 2_000  # rows that one page may look at when a filter has no index of its own
 
-_SUMMARY = (
+_LINE = (
     "SELECT t.key, t.id, e.environment, e.version, k.task, r.run, g.name, t.step, t.policy_version, t.reward, t.length,"
     " v.verdict, v.action, v.cause, v.probability, v.reward_override, v.final, v.open, v.seq"
+)
+_OF_PICKED = (
     " FROM picked JOIN trajectory t USING (key) JOIN environment_version e ON e.id = t.environment_version JOIN task k ON k.id = t.task"
     " LEFT JOIN run r ON r.id = t.run LEFT JOIN rollout_group g ON g.id = t.group_id LEFT JOIN verdict v ON v.key = t.key"
 )
+_SUMMARY = _LINE + _OF_PICKED
 
 
-def page(session: Session, project: int, narrowed: Filter, before: UUID | None, limit: int) -> tuple[list[Summary], int, UUID | None]:
-    """One keyset page, newest first: (rows, rows scanned, cursor of the next page or None at the end).
+class Page(NamedTuple):
+    """A part of a list."""
+
+    rows: list[Summary]
+    scanned: int  # rows that were looked at, `rows` among them
+    last: UUID | None  # the cursor of the next page; None at the end
+
+
+def page(session: Session, project: int, narrowed: Filter, before: UUID | None, limit: int) -> Page:
+    """One keyset page, newest first.
 
     One indexed filter bounds the scan by itself; further ones are tested on at most `SCAN` rows a call, so a page may
     hold fewer rows than asked for and still have a next one.
     """
-    column, value = _indexed(project, narrowed)
-    project_too = "" if column == "project" else " AND t.project = %(project)s"
-    values = {"value": value, "project": project, "before": before, "scan": SCAN, "limit": limit, **narrowed._asdict()}
+    scanned = _scanned(narrowed)
+    wanted = " AND ".join(scanned.tests) or "true"
+    scan = SCAN if scanned.tests else limit + 1  # the index alone decides: nothing is looked at that is not shown, but for one to know whether more comes
+    order = ", ".join(f"{column} DESC" for column in (*scanned.bounds, "key"))
+    # All in one statement: what arrives between two of them would move the window, and rows would be shown twice. The last
+    # row that was looked at comes too, to say how far the scan went.
+    window = f"SELECT * FROM {scanned.source} s WHERE {_between(scanned.bounds, before)} ORDER BY {order} LIMIT %(scan)s"
+    numbered = f"SELECT *, row_number() OVER w AS nr, lead(key) OVER w IS NULL AS last FROM ({window}) s WINDOW w AS (ORDER BY {order})"
     query = (
-        f"WITH scanned AS MATERIALIZED (SELECT t.key, t.task, t.run, t.environment_version FROM trajectory t WHERE t.{column} = %(value)s{project_too}"
-        " AND (%(before)s::uuid IS NULL OR t.key < %(before)s) ORDER BY t.key DESC LIMIT %(scan)s),"
-        " matching AS (SELECT s.key FROM scanned s LEFT JOIN verdict v USING (key)"
-        " WHERE (%(task)s::bigint IS NULL OR s.task = %(task)s) AND (%(run)s::bigint IS NULL OR s.run = %(run)s)"
-        " AND (%(environment_version)s::bigint IS NULL OR s.environment_version = %(environment_version)s)"
-        " AND (%(verdict)s::int IS NULL OR coalesce(v.verdict, 0) = %(verdict)s) ORDER BY s.key DESC LIMIT %(limit)s), picked AS (SELECT key FROM matching)"
+        f"WITH picked AS MATERIALIZED (SELECT key, nr, {wanted} AS matches FROM ({numbered}) s WHERE {wanted} OR last ORDER BY {order} LIMIT %(limit)s + 1)"
+        f" {_LINE}, picked.nr, picked.matches{_OF_PICKED} ORDER BY t.key DESC"
     )
-    if narrowed.task is None and narrowed.verdict is None and (narrowed.run is None or narrowed.environment_version is None):
-        values["scan"] = limit  # the index alone decides: nothing is looked at that is not shown
-    connection = driver(session)
-    rows = [Summary(*row) for row in connection.execute(query + " " + _SUMMARY + " ORDER BY t.key DESC", values).fetchall()]
-    if len(rows) == limit:
-        return rows, limit, rows[-1].key
-    last = connection.execute(
-        f"SELECT key FROM (SELECT t.key FROM trajectory t WHERE t.{column} = %(value)s{project_too}"
-        " AND (%(before)s::uuid IS NULL OR t.key < %(before)s) ORDER BY t.key DESC LIMIT %(scan)s) s ORDER BY key",
-        values,
-    ).fetchall()
-    return rows, len(last), last[0][0] if len(last) == values["scan"] else None
+    values = {"project": project, "before": before, "scan": scan, "limit": limit, **narrowed._asdict()}
+    found = driver(session).execute(query, values).fetchall()
+    if not found:
+        return Page([], 0, None)
+    matching = [row for row in found if row[-1]]
+    end = matching[limit - 1] if len(matching) >= limit else found[-1]
+    more = len(matching) > limit or found[-1][-2] == scan
+    return Page([Summary(*row[:-2]) for row in matching[:limit]], end[-2], end[0] if more else None)
 
 
 def summaries(session: Session, project: int, keys: Iterable[UUID]) -> list[Summary]:
@@ -216,11 +225,37 @@ def summaries(session: Session, project: int, keys: Iterable[UUID]) -> list[Summ
     return [Summary(*row) for row in rows]
 
 
-def _indexed(project: int, narrowed: Filter) -> tuple[str, int]:
-    if narrowed.task is not None:
-        return "task", narrowed.task
-    if narrowed.run is not None:
-        return "run", narrowed.run
-    if narrowed.environment_version is not None:
-        return "environment_version", narrowed.environment_version
-    return "project", project
+class _Scanned(NamedTuple):
+    """How a list finds its rows, called `s` in conditions."""
+
+    source: str
+    bounds: tuple[str, ...]  # the columns of the index before `key`, each equal to the value of its name
+    tests: list[str]  # of each row
+
+
+_ROWS = "(SELECT key, project, environment_version, task, run FROM trajectory)"
+_OF_RUN = "(SELECT key, project, environment_version, task, run FROM trajectory WHERE run IS NOT NULL AND project = %(project)s)"  # as the partial index has it
+_WORST = "(SELECT key, project, verdict FROM verdict WHERE verdict >= 2)"  # likewise
+
+
+def _scanned(narrowed: Filter) -> _Scanned:
+    given = [name for name in ("task", "run", "environment_version") if getattr(narrowed, name) is not None]
+    if not given and narrowed.verdict is not None and narrowed.verdict >= 2:
+        return _Scanned(_WORST, ("project", "verdict"), [])
+    tests = [f"s.{name} = %({name})s" for name in given[1:]]
+    if narrowed.verdict is not None:
+        tests.append("coalesce((SELECT v.verdict FROM verdict v WHERE v.key = s.key), 0) = %(verdict)s")
+    if given and given[0] == "run":
+        return _Scanned(_OF_RUN, ("run",), tests)
+    return _Scanned(_ROWS, (*given[:1], "project"), tests)
+
+
+def _between(bounds: tuple[str, ...], before: UUID | None) -> str:
+    """The rows where the columns have their values, older than `before`.
+
+    As a range, not as equalities: knowing that a column is constant, the planner likes to walk all keys backwards and to
+    throw away what is another project's, which is everything where this one has been quiet for a while.
+    """
+    columns, values = ", ".join(bounds), ", ".join(f"%({name})s" for name in bounds)
+    end = f"({columns}) <= ({values})" if before is None else f"({columns}, key) < ({values}, %(before)s)"
+    return f"({columns}) >= ({values}) AND {end}"

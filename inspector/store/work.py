@@ -29,7 +29,7 @@ class Claim(NamedTuple):
 def claim(session: Session, lease_s: float, *, block: int = BLOCK, block_bytes: int = BLOCK_BYTES) -> list[Claim]:
     """Lease a block: first one that ended two workers already, then what ended one, then what is new, oldest first."""
     for where, count in (("claims >= 2", 1), ("claims = 1", SUSPECT_BLOCK)):
-        suspects = _lease(session, f"{where} AND until < clock_timestamp()", "until", count, block_bytes, lease_s)
+        suspects = _lease(session, f"{where} AND until < statement_timestamp()", "until", count, block_bytes, lease_s)
         if suspects:
             return suspects
     return _lease(session, "claims = 0", "priority, id", block, block_bytes, lease_s)
@@ -51,11 +51,16 @@ def _lease(session: Session, where: str, order: str, count: int, block_bytes: in
 
 
 def extend(session: Session, claims: Sequence[Claim], lease_s: float) -> None:
-    """The heartbeat: what is still ours stays ours for another lease."""
+    """The heartbeat: what is still ours stays ours for another lease.
+
+    Rows that are locked are being closed or claimed at this moment: waiting for them would deadlock with the closer.
+    """
+    ids, leases = [c.id for c in claims], [c.lease for c in claims]
     driver(session).execute(
-        "UPDATE work w SET until = clock_timestamp() + make_interval(secs => %s) FROM unnest(%s::bigint[], %s::bigint[]) AS held(id, lease)"
-        " WHERE w.id = held.id AND w.lease = held.lease",
-        (lease_s, [c.id for c in claims], [c.lease for c in claims]),
+        "WITH free AS MATERIALIZED (SELECT id FROM work WHERE id = ANY(%s) FOR UPDATE SKIP LOCKED)"
+        " UPDATE work w SET until = clock_timestamp() + make_interval(secs => %s) FROM free JOIN unnest(%s::bigint[], %s::bigint[]) AS held(id, lease)"
+        " USING (id) WHERE w.id = free.id AND w.lease = held.lease",
+        (ids, lease_s, ids, leases),
     )
 
 

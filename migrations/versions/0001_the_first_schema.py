@@ -123,7 +123,7 @@ def upgrade() -> None:
     op.create_index('verdict_content', 'verdict', ['project', 'content'], unique=False)
     op.create_index('verdict_standing', 'verdict', ['project', 'seq'], unique=False, postgresql_where=sa.text('seq IS NOT NULL'))
     op.create_index('verdict_triage', 'verdict', ['project', sa.literal_column('verdict DESC'), sa.literal_column('probability DESC'), sa.literal_column('key DESC')], unique=False, postgresql_where=sa.text('open'))
-    op.create_index('verdict_worst', 'verdict', ['project', 'verdict', sa.literal_column('key DESC')], unique=False, postgresql_where=sa.text('verdict >= 2'))
+    op.create_index('verdict_worst', 'verdict', ['project', 'verdict', 'key'], unique=False, postgresql_where=sa.text('verdict >= 2'))
     op.create_table('work',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=False),
@@ -214,6 +214,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('run_name', 'run', ['project', 'run'], unique=True)
+    op.create_index('run_newest', 'run', ['project', 'id'], unique=False)
     op.create_table('task',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('environment_version', sa.BigInteger(), nullable=False),
@@ -296,6 +297,7 @@ def downgrade() -> None:
     op.drop_table('login')
     op.drop_index('task_name', table_name='task')
     op.drop_table('task')
+    op.drop_index('run_newest', table_name='run')
     op.drop_index('run_name', table_name='run')
     op.drop_table('run')
     op.drop_table('revocation')
