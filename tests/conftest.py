@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from inspector.embedded import Stack, installation
 from inspector.embedded import redis as embedded_redis
 from tests.audit.conftest import desk, open_desk  # noqa: F401
+
+settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)  # a busy machine is no failure; in CI the same examples each time
+settings.load_profile("house")
 
 TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
