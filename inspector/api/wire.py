@@ -14,7 +14,7 @@ from inspector.store.projects import Role
 from inspector.store.verdicts import Ruled
 from inspector.task import Declaration, State
 from inspector.trajectory import NO_CONTROLS, Identifier, OptionalText, Whole
-from inspector.verdict import Action, Cause, Decision, Finding, Mode
+from inspector.verdict import Action, Cause, Decision, Finding, Mode, Tier
 
 Note = Annotated[str, msgspec.Meta(max_length=10_000)]
 
@@ -144,7 +144,10 @@ class TrajectoryLine(msgspec.Struct, frozen=True, kw_only=True):
     open: bool
     seq: int | None
     received_at: datetime
-    why: str | None = None  # the first finding's message, in triage
+    why: str | None = None  # the worst finding's message, in triage
+    why_check: str | None = None
+    why_tier: Tier | None = None
+    why_cause: Cause | None = None
 
 
 class TrajectoryPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +156,13 @@ class TrajectoryPage(msgspec.Struct, frozen=True, kw_only=True):
     trajectories: list[TrajectoryLine]
     next: str | None
     scanned: int
+
+
+class TriageCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many wait for a person, by verdict; none is counted beyond `most`."""
+
+    waiting: dict[str, int]
+    most: int
 
 
 class Coverage(Answer, frozen=True, kw_only=True):

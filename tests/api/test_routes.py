@@ -39,6 +39,8 @@ BODIES = {
     "POST /v1/logins/exchange": {"token": "t"},
 }
 
+QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}}
+
 
 def roles_of(route: RouteContext) -> tuple[Role, ...]:
     allowed = next(of_kind(route, Allowed), None)
@@ -126,7 +128,7 @@ def test_another_projects_things_are_not_there(house, posted):
         if route.path in PUBLIC | PROJECT_FREE or name in OWN_THINGS:
             continue
         role = next(role for role in (Role.OWNER, Role.REVIEWER, Role.TRAINER) if role in roles_of(route))
-        parameters = {"environment": posted["environment"], "version": posted["version"]} if route.path == "/v1/trajectories" else {}
+        parameters = {"environment": posted["environment"], "version": posted["version"]} if route.path == "/v1/trajectories" else QUERIES.get(route.path, {})
         answer = house.call(method, address(route, **values_for(route, posted)), BODIES.get(name), f"other-{role}", **parameters)
         tried.add(name)
         if name.startswith("PUT /v1/environments/{environment:path}") and not name.endswith("state"):
@@ -179,7 +181,7 @@ def test_a_commit_that_fails_is_no_success_on_any_route(house, posted):
         engine = house.app.state.service.engine
         event.listen(engine, "commit", end_its_server)
         try:
-            answer = house.call(method, path, body, holder)
+            answer = house.call(method, path, body, holder, **QUERIES.get(route.path, {}))
         finally:
             event.remove(engine, "commit", end_its_server)
         assert answer.status_code == 503, (method, path, answer.status_code, answer.text)

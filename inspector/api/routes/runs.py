@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from inspector.api import cursors
 from inspector.api.access import Member, Owner, Poster
@@ -40,9 +40,16 @@ def post_step(session: SessionDep, who: Poster, run: Name, step: Step, said: Ann
 
 
 @router.get("/v1/runs/{run:path}/steps", **documented(RunStepPage, 404))
-def list_steps(session: SessionDep, who: Member, run: Name, after: After = None, limit: Limit = 50) -> Response:
+def list_steps(
+    session: SessionDep,
+    who: Member,
+    run: Name,
+    start: Annotated[int, Query(ge=0, le=2**53, description="the first step, where no cursor is given")] = 0,
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
     """In the order of the steps."""
-    found = runs.steps(session, runs.find(session, who.project, run).id, cursors.decode(after, int) if after else -1, limit)
+    found = runs.steps(session, runs.find(session, who.project, run).id, cursors.decode(after, int) if after else start - 1, limit)
     steps: list[dict[str, Any]] = [{"step": step, **msgspec.json.decode(body)} for step, body in found]
     return answer(RunStepPage(steps=steps, next=cursors.encode(found[-1][0]) if len(found) == limit else None))
 

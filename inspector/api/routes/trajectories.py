@@ -23,7 +23,7 @@ from inspector.store import decisions, environments, reviews, runs, selections, 
 from inspector.store.codes import ACTIONS, cause_of
 from inspector.store.trajectories import Filter, Subject, Summary
 from inspector.store.verdicts import Stored
-from inspector.verdict import Outcome, Verdict
+from inspector.verdict import Finding, Outcome, Verdict
 
 router = APIRouter()
 WINDOW_BYTES = 4 << 20  # of steps in one answer; a single longer step is given whole
@@ -107,7 +107,7 @@ def _filter(session: Session, project: int, environment: str | None, version: st
     )
 
 
-def line(summary: Summary, why: str | None = None) -> TrajectoryLine:
+def line(summary: Summary, worst: Finding | None = None) -> TrajectoryLine:
     """A row as it is sent."""
     return TrajectoryLine(
         key=summary.key,
@@ -130,7 +130,10 @@ def line(summary: Summary, why: str | None = None) -> TrajectoryLine:
         open=bool(summary.open),
         seq=summary.seq,
         received_at=received_at(summary.key),
-        why=why,
+        why=worst.message if worst else None,
+        why_check=worst.check if worst else None,
+        why_tier=worst.tier if worst else None,
+        why_cause=worst.cause if worst else None,
     )
 
 

@@ -4,34 +4,81 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
+from sqlmodel import Session
 
 from inspector import review
 from inspector.api import cursors
 from inspector.api.access import Reader
 from inspector.api.answers import answer
 from inspector.api.openapi import documented
-from inspector.api.parameters import After, Key, Limit
+from inspector.api.parameters import After, Key, Limit, Name
 from inspector.api.reading import JsonBody
-from inspector.api.routes.trajectories import line
+from inspector.api.routes.trajectories import VERDICTS, line
 from inspector.api.sessions import SessionDep
-from inspector.api.wire import ReviewRequest, TrajectoryPage
-from inspector.store import decisions, trajectories, verdicts
-from inspector.store.verdicts import Cursor
-from inspector.verdict import Decision
+from inspector.api.wire import ReviewRequest, TrajectoryPage, TriageCounts
+from inspector.errors import BadSubmission, Unknown
+from inspector.store import decisions, environments, runs, trajectories, verdicts
+from inspector.store.codes import CAUSE_CODE
+from inspector.store.verdicts import Cursor, TriageFilter, TriagePlaces
+from inspector.verdict import Cause, Decision
 
 router = APIRouter()
+MOST_COUNTED = 10_000
 
 
 @router.get("/v1/triage", **documented(TrajectoryPage))
-def list_triage(session: SessionDep, who: Reader, after: After = None, limit: Limit = 50) -> Response:
-    """Open flagged and quarantined trajectories, worst first."""
-    places = verdicts.triage(session, who.project, cursors.decode(after, Cursor) if after else None, limit)
-    keys = [place.key for place in places]
+def list_triage(
+    session: SessionDep,
+    who: Reader,
+    verdict: Annotated[str | None, Query(pattern="^(flag|quarantine)$")] = None,
+    cause: Annotated[Cause | None, Query()] = None,
+    environment: Annotated[Name | None, Query()] = None,
+    version: Annotated[Name | None, Query()] = None,
+    run: Annotated[Name | None, Query()] = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """Open flagged and quarantined trajectories, worst first, each with its worst finding.
+
+    A page may hold fewer than `limit` and still have a next one: `scanned` says how many rows were looked at.
+    """
+    try:
+        narrowed = _narrowed(session, who.project, verdict, cause, environment, version, run)
+    except Unknown:
+        return answer(TrajectoryPage(trajectories=[], next=None, scanned=0))
+    found = _places(session, who.project, narrowed, cursors.decode(after, Cursor) if after else None, limit)
+    keys = [place.key for place in found.places]
     why = verdicts.first_findings(session, keys)
-    found = trajectories.summaries(session, who.project, keys)
-    lines = [line(summary, why[summary.key].message if summary.key in why else None) for summary in found]
-    return answer(TrajectoryPage(trajectories=lines, next=cursors.encode(places[-1]) if len(places) == limit else None, scanned=len(places)))
+    lines = [line(summary, why.get(summary.key)) for summary in trajectories.summaries(session, who.project, keys)]
+    return answer(TrajectoryPage(trajectories=lines, next=cursors.encode(found.last) if found.last else None, scanned=found.scanned))
+
+
+def _places(session: Session, project: int, narrowed: TriageFilter, after: Cursor | None, limit: int) -> TriagePlaces:
+    if narrowed.tests:
+        return verdicts.narrowed_triage(session, project, narrowed, after, limit)
+    places = verdicts.triage(session, project, after, limit)
+    return TriagePlaces(places, len(places), places[-1] if len(places) == limit else None)
+
+
+def _narrowed(
+    session: Session, project: int, verdict: str | None, cause: Cause | None, environment: str | None, version: str | None, run: str | None
+) -> TriageFilter:
+    """The rows' ids; raises Unknown where the project has nothing of that name."""
+    if (environment is None) != (version is None):
+        raise BadSubmission("environment and version go together", path="query.version" if version is None else "query.environment")
+    return TriageFilter(
+        verdict=VERDICTS[verdict] if verdict is not None else None,
+        cause=CAUSE_CODE[cause] if cause is not None else None,
+        environment_version=environments.find(session, project, environment, version) if environment is not None and version is not None else None,
+        run=runs.find(session, project, run).id if run is not None else None,
+    )
+
+
+@router.get("/v1/triage/counts", **documented(TriageCounts))
+def count_triage(session: SessionDep, who: Reader) -> Response:
+    """How many wait, by verdict; counting ends at `most`."""
+    return answer(TriageCounts(waiting=verdicts.counts(session, who.project, MOST_COUNTED), most=MOST_COUNTED))
 
 
 @router.post("/v1/trajectories/{key}/review", **documented(Decision, 404))
