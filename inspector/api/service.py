@@ -32,7 +32,7 @@ from inspector.errors import Unavailable
 from inspector.intake import Intake, Posting, Project
 from inspector.queue import Doorbell
 from inspector.settings import Settings
-from inspector.store import decisions, selections, work
+from inspector.store import decisions, segments, selections, work
 from inspector.store.decisions import Head
 from inspector.store.segments import SegmentReader, SegmentWriter
 from inspector.store.session import connect, transaction
@@ -50,7 +50,7 @@ class Service:
         self.threads = Threads()
         self.engine = connect(settings.database_url, pool_size=CONNECTIONS // 2)
         self.root = settings.store_path / "segments"
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        segments.prepare(self.root)
         self.writer = SegmentWriter(self.root, max_bytes=settings.segment_bytes)
         self.reader = SegmentReader(self.root)
         self.catalog: Catalog = catalog.load()

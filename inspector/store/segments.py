@@ -36,7 +36,19 @@ from inspector.store.stretches import (
     stretches_of,
 )
 
-__all__ = ["CorruptSegment", "Location", "SegmentReader", "SegmentWriter", "StepWindow", "Stretch", "StretchRecord", "located", "path_of", "stretches_of"]
+__all__ = [
+    "CorruptSegment",
+    "Location",
+    "SegmentReader",
+    "SegmentWriter",
+    "StepWindow",
+    "Stretch",
+    "StretchRecord",
+    "located",
+    "path_of",
+    "prepare",
+    "stretches_of",
+]
 
 OPEN_FILES = 128  # of one writer; the file of the project that has been quiet longest is closed first
 WRITE_BYTES = 4 << 20  # handed to the kernel at once
@@ -54,6 +66,15 @@ def path_of(root: Path, project: UUID, segment: int) -> Path:
     """The file of a segment below the store's root."""
     day = datetime.fromtimestamp((segment >> 21) / 1000, UTC).date()
     return root / "segments" / str(project) / day.isoformat() / f"{segment:016x}.seg"
+
+
+def prepare(root: Path) -> None:
+    """Make the store's folder so that its name lasts: what is flushed below a folder whose own name is lost at a power cut is lost with it."""
+    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True, mode=0o700)
+        _flush_folder(folder.parent)
+    _flush_folder(root.parent)  # also where it was made by a start that did not come to its flush
 
 
 class SegmentWriter:
