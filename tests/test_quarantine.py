@@ -1,0 +1,101 @@
+"""States of environment versions and tasks, as people and the policy set them."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from inspector import quarantine
+from inspector.errors import Unknown
+from inspector.quarantine import PROBATION_WEIGHT
+from inspector.store import environments
+from inspector.store.session import driver, transaction
+from inspector.task import State
+from inspector.verdict import Action, Scope
+from tests.audit.conftest import Desk, OpenDesk, episode
+
+HERE = ("acme/terminal", "1")
+
+
+def put(desk: Desk, state: State, task: str | None = None, weight: float | None = None, note: str = "", project: int | None = None) -> dict[int, int]:
+    with transaction(desk.engine) as session:
+        return quarantine.set_state(session, *HERE, task, state, author="person:mira", note=note, weight=weight, project=project)
+
+
+def standing(desk: Desk) -> list[tuple[str | None, State, float | None]]:
+    with transaction(desk.engine) as session:
+        return [(s.task, s.state, s.sampling_weight) for s in environments.standing_states(session, desk.project.id)]
+
+
+def test_a_state_is_logged_stands_and_goes_away_with_active(desk: Desk) -> None:
+    desk.post(episode("a"))
+    assert put(desk, State.QUARANTINED, note="pays for nothing") == {desk.project.id: 1}
+    assert standing(desk) == [(None, State.QUARANTINED, None)]
+    put(desk, State.PROBATION)
+    assert standing(desk) == [(None, State.PROBATION, PROBATION_WEIGHT)]
+    put(desk, State.ACTIVE)
+    assert standing(desk) == []
+    assert [(d.seq, d.action, d.state) for d in desk.feed()] == [
+        (1, Action.SET_STATE, State.QUARANTINED),
+        (2, Action.SET_STATE, State.PROBATION),
+        (3, Action.SET_STATE, State.ACTIVE),
+    ]
+    assert desk.feed()[0].reasons == ("active -> quarantined: pays for nothing",)
+
+
+def test_a_task_has_a_state_of_its_own(desk: Desk) -> None:
+    desk.post(episode("a"))
+    put(desk, State.QUARANTINED, task="fix-nginx")
+    assert standing(desk) == [("fix-nginx", State.QUARANTINED, None)]
+    assert [(d.scope, d.task) for d in desk.feed()] == [(Scope.TASK, "fix-nginx")]
+
+
+@pytest.mark.parametrize("task", [None, "fix-nginx"])
+def test_what_a_project_does_not_see_it_cannot_set(open_desk: OpenDesk, task: str | None) -> None:
+    ours, strangers = open_desk(), open_desk(name="beta")
+    ours.post(episode("a"))
+    with pytest.raises(Unknown):
+        put(strangers, State.QUARANTINED, task=task, project=strangers.project.id)
+    assert standing(ours) == []
+
+
+def test_an_unknown_task_is_refused(desk: Desk) -> None:
+    desk.post(episode("a"))
+    with pytest.raises(Unknown):
+        put(desk, State.QUARANTINED, task="another")
+
+
+def test_the_policy_watches_only_what_is_active(desk: Desk) -> None:
+    desk.post(episode("a"))
+    put(desk, State.QUARANTINED)
+    with transaction(desk.engine) as session:
+        assert quarantine.watch(session, *HERE, "too much") == {}
+    put(desk, State.ACTIVE)
+    with transaction(desk.engine) as session:
+        assert quarantine.watch(session, *HERE, "too much") == {desk.project.id: 3}
+    assert standing(desk) == [(None, State.WATCH, None)]
+
+
+def test_people_who_set_states_at_once_leave_one_story(open_desk: OpenDesk) -> None:
+    """Of two projects' feeds; what each tells last is what stands, and what was before is what stood then."""
+    desks = [open_desk(name=name) for name in ("alpha", "beta")]
+    for desk in desks:
+        desk.post(episode("a"))
+    states = [State.QUARANTINED, State.PROBATION, State.RETIRED, State.WATCH] * 3
+    together = threading.Barrier(len(states))
+
+    def act(state: State) -> None:
+        together.wait(60)
+        put(desks[0], state)
+
+    with ThreadPoolExecutor(len(states)) as pool:
+        list(pool.map(act, states))
+    stories = [[(d.seq, d.state, d.reasons) for d in desk.feed()] for desk in desks]
+    assert stories[0] == stories[1]
+    assert [seq for seq, _, _ in stories[0]] == list(range(1, len(states) + 1))
+    assert standing(desks[0])[0][1] is stories[0][-1][1]
+    with transaction(desks[0].engine) as session:
+        changes = driver(session).execute("SELECT before, after FROM state_change ORDER BY id").fetchall()
+    assert [before for before, _ in changes] == ["active", *(after for _, after in changes[:-1])]

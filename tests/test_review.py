@@ -1,0 +1,103 @@
+"""A person's word stands above the policy's, whatever was decided before and whatever comes after."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from inspector import review
+from inspector.errors import BadSubmission, Unknown
+from inspector.review import JudgementOfPerson
+from inspector.store import decisions, reviews, verdicts, work
+from inspector.store.session import transaction
+from inspector.verdict import Action, Decision, Verdict
+from tests.audit.conftest import FAILED, Desk, episode
+
+ACCEPT, QUARANTINE, OVERRIDE = JudgementOfPerson
+
+
+def judge(desk: Desk, id_: str, judgement: JudgementOfPerson, reward: float | None = None, person: str = "mira") -> Decision:
+    key = desk.key(id_)
+    with transaction(desk.engine) as session:
+        return review.judge(session, desk.project.id, key, person, judgement, reward, "seen")
+
+
+def again(desk: Desk, id_: str) -> None:
+    key = desk.key(id_)
+    with transaction(desk.engine) as session:
+        work.add_trajectories(session, desk.project.id, [key])
+    desk.audit()
+
+
+@pytest.mark.parametrize(
+    ("judgement", "reward", "verdict", "action"),
+    [
+        (ACCEPT, None, Verdict.ACCEPT, Action.KEEP),
+        (QUARANTINE, None, Verdict.QUARANTINE, Action.EXCLUDE),
+        (OVERRIDE, 0.0, Verdict.QUARANTINE, Action.OVERRIDE_REWARD),
+    ],
+)
+@pytest.mark.parametrize("fault", [FAILED, None], ids=["of what was excluded", "of what was kept"])
+def test_a_judgement_is_final_logged_and_outlives_other_audits(
+    desk: Desk, fault: dict[str, object] | None, judgement: JudgementOfPerson, reward: float | None, verdict: Verdict, action: Action
+) -> None:
+    desk.post(episode("a", verifier=fault))
+    desk.audit()
+    logged = len(desk.feed())
+    decision = judge(desk, "a", judgement, reward)
+    assert (decision.action, decision.final, decision.author, decision.supersedes) == (action, True, "person:mira", logged or None)
+    assert desk.feed(logged) == [decision]
+    again(desk, "a")
+    stored = desk.stored("a")
+    assert (stored.verdict, stored.action, stored.reward_override, stored.by_person, stored.open) == (verdict, action, reward, True, False)
+    assert stored.seq == decision.seq
+    assert len(desk.feed()) == logged + 1
+
+
+def test_a_judgement_takes_it_off_the_triage_list(desk: Desk) -> None:
+    desk.post(episode("a", verifier=FAILED), episode("b", verifier=FAILED))
+    desk.audit()
+    judge(desk, "a", QUARANTINE)
+    with transaction(desk.engine) as session:
+        assert [place.key for place in verdicts.triage(session, desk.project.id, None, 10)] == [desk.key("b")]
+
+
+def test_what_was_not_audited_yet_cannot_be_judged(desk: Desk) -> None:
+    desk.post(episode("a"))
+    with pytest.raises(Unknown):
+        judge(desk, "a", ACCEPT)
+
+
+def test_a_reward_without_an_override_is_refused(desk: Desk) -> None:
+    desk.post(episode("a"))
+    desk.audit()
+    with pytest.raises(BadSubmission):
+        judge(desk, "a", ACCEPT, 1.0)
+    assert desk.feed() == []
+
+
+def test_people_who_judge_at_once_are_put_in_order(desk: Desk) -> None:
+    """Each supersedes the one before; the last stands, and each is kept with its author."""
+    desk.post(episode("a", verifier=FAILED))
+    desk.audit()
+    people = [f"p{n}" for n in range(6)]
+    together = threading.Barrier(len(people))
+
+    def act(person: str) -> Decision:
+        together.wait(60)
+        return judge(desk, "a", QUARANTINE if person in people[::2] else ACCEPT, person=person)
+
+    with ThreadPoolExecutor(len(people)) as pool:
+        list(pool.map(act, people))
+    feed = desk.feed()
+    assert [d.seq for d in feed] == list(range(1, 8))
+    assert [d.supersedes for d in feed] == [None, *range(1, 7)]
+    assert (desk.stored("a").action, desk.stored("a").seq) == (feed[-1].action, 7)
+    key = desk.key("a")
+    with transaction(desk.engine) as session:
+        assert [r.person for r in sorted(reviews.of(session, desk.project.id, key), key=lambda r: r.seq)] == [
+            d.author.removeprefix("person:") for d in feed[1:]
+        ]
+        assert decisions.history(session, desk.project.id, key) == feed
