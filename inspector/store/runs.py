@@ -105,7 +105,8 @@ def stop(session: Session, run: int, check_version: int, share: float) -> bool:
 def shares(session: Session, run: int, window: int) -> tuple[int, dict[int, int]]:
     """(decided, {check version: decisions to exclude or override that rest on it}) over a run's newest `window` trajectories."""
     newest = (
-        "WITH newest AS MATERIALIZED (SELECT key FROM trajectory WHERE run = %(run)s ORDER BY key DESC LIMIT %(window)s),"
+        "WITH newest AS MATERIALIZED (SELECT key FROM trajectory WHERE run IS NOT NULL AND run >= %(run)s AND run <= %(run)s"
+        " ORDER BY run DESC, key DESC LIMIT %(window)s),"  # a range: see trajectories._between
         " decided AS MATERIALIZED (SELECT v.key, v.action FROM newest JOIN verdict v USING (key))"
     )
     rows = (

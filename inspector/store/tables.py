@@ -250,7 +250,7 @@ class VerdictRow(SQLModel, table=True):
         Index("verdict_triage", "project", text("verdict DESC"), text("probability DESC"), text("key DESC"), postgresql_where=text("open")),
         Index("verdict_worst", "project", "verdict", "key", postgresql_where=text("verdict >= 2")),
         Index("verdict_standing", "project", "seq", postgresql_where=text("seq IS NOT NULL")),
-        Index("verdict_content", "project", "content"),
+        Index("verdict_content", "project", "content", "key"),
     )
 
     key: UUID = Field(sa_column=_column(Uuid, primary_key=True))

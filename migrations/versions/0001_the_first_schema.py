@@ -120,7 +120,7 @@ def upgrade() -> None:
     sa.Column('notes', sa.LargeBinary(), nullable=True),
     sa.PrimaryKeyConstraint('key')
     )
-    op.create_index('verdict_content', 'verdict', ['project', 'content'], unique=False)
+    op.create_index('verdict_content', 'verdict', ['project', 'content', 'key'], unique=False)
     op.create_index('verdict_standing', 'verdict', ['project', 'seq'], unique=False, postgresql_where=sa.text('seq IS NOT NULL'))
     op.create_index('verdict_triage', 'verdict', ['project', sa.literal_column('verdict DESC'), sa.literal_column('probability DESC'), sa.literal_column('key DESC')], unique=False, postgresql_where=sa.text('open'))
     op.create_index('verdict_worst', 'verdict', ['project', 'verdict', 'key'], unique=False, postgresql_where=sa.text('verdict >= 2'))
