@@ -1,0 +1,97 @@
+// The list of what waits for a person. Foreign text only ever goes into text nodes.
+
+const views = new WeakMap();
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const mount = parentElement.querySelector(".ins-mount"); // beside it lies the style sheet
+  const held = views.get(parentElement) ?? {};
+  views.set(parentElement, held);
+  held.data = data;
+  held.choose = (key) => {
+    if (!key || key === held.chosen) return;
+    held.chosen = key;
+    mark(held);
+    clearTimeout(held.soon);
+    held.soon = setTimeout(() => setTriggerValue("chosen", key), 120);
+  };
+  const told = JSON.stringify(data.rows);
+  if (told !== held.told || !mount.firstChild) {
+    held.told = told;
+    draw(held, mount);
+  }
+  held.chosen = data.chosen;
+  mark(held);
+  if (!held.pressed) {
+    held.pressed = (event) => pressed(held, event);
+    document.addEventListener("keydown", held.pressed);
+  }
+  return () => {
+    document.removeEventListener("keydown", held.pressed);
+    clearTimeout(held.soon);
+    views.delete(parentElement);
+  };
+}
+
+function make(tag, name, text) {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function draw(held, parent) {
+  const list = make("div", "ins-queue");
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "what waits for a person, worst first");
+  held.rows = new Map();
+  for (const row of held.data.rows) {
+    const element = rowElement(row, held);
+    held.rows.set(row.key, element);
+    list.append(element);
+  }
+  parent.replaceChildren(list);
+}
+
+function rowElement(row, held) {
+  const element = make("div", `ins-row ins-verdict-${row.verdict}`);
+  element.setAttribute("role", "option");
+  element.tabIndex = -1;
+  const verdict = make("div", "ins-verdict", row.verdict);
+  verdict.append(make("small", "", row.probability));
+  const why = make("div", "ins-why");
+  why.append(make("div", "ins-message", row.why), make("div", "ins-meta", row.source));
+  const place = make("div", "ins-of");
+  place.append(make("div", "", row.place), make("div", "ins-meta", row.run));
+  const paid = make("div", row.scored ? "ins-reward" : "ins-reward ins-none", row.reward);
+  const action = make("div", "ins-action", row.action);
+  action.append(make("div", "ins-meta", row.received));
+  const open = make("a", "ins-open", "open");
+  open.href = row.address;
+  open.target = "_self";
+  open.onclick = (event) => event.stopPropagation();
+  element.append(verdict, why, place, paid, action, open);
+  element.onclick = () => !String(getSelection()) && held.choose(row.key);
+  return element;
+}
+
+function mark(held) {
+  for (const [key, element] of held.rows ?? []) {
+    const here = key === held.chosen;
+    element.classList.toggle("ins-chosen", here);
+    element.setAttribute("aria-selected", String(here));
+    if (here) element.scrollIntoView({ block: "nearest" });
+  }
+}
+
+function pressed(held, event) {
+  if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
+  const target = event.composedPath()[0];
+  if (target instanceof Element && target.closest("input, textarea, select, [contenteditable=true], [role=dialog]")) return;
+  const by = { j: 1, k: -1 }[event.key];
+  if (!by || !held.rows?.size) return;
+  event.preventDefault();
+  const keys = [...held.rows.keys()];
+  const at = keys.indexOf(held.chosen);
+  held.choose(keys[Math.min(Math.max(at < 0 ? 0 : at + by, 0), keys.length - 1)]);
+}

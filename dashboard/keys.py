@@ -1,0 +1,33 @@
+"""The keyboard: what every button of a page is called by, and what its components listen to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Streamlit takes c and r for itself; a browser takes most keys with Ctrl.
+JUDGING: Mapping[str, str] = {"accept": "a", "quarantine": "q"}
+TRIAGE: Mapping[str, str] = {**JUDGING, "open": "o", "next page": "m", "first page": "f"}
+EPISODE: Mapping[str, str] = {**JUDGING, "skip": "s", "triage": "t"}
+MEANING: Mapping[str, str] = {
+    "accept": "accept: it is fit for training",
+    "quarantine": "quarantine: it is not to be used as it is",
+    "open": "open the episode",
+    "next page": "next page",
+    "first page": "first page",
+    "skip": "skip to the next that waits",
+    "triage": "back to triage",
+}
+IN_QUEUE: Mapping[str, str] = {"j": "next in the list", "k": "the one before"}
+IN_TRANSCRIPT: Mapping[str, str] = {
+    "j": "next step",
+    "k": "the step before",
+    "n": "next evidence, or next match of a search",
+    "p": "the evidence or match before",
+    "/": "search all steps",
+}
+
+
+def documented(buttons: Mapping[str, str], component: Mapping[str, str]) -> str:
+    """All keys of a page as lines of text."""
+    lines = [*component.items(), *((key, MEANING[name]) for name, key in buttons.items())]
+    return "\n".join(f"{key.upper():<3} {meaning}" for key, meaning in lines)

@@ -1,0 +1,105 @@
+"""What a person may do about an episode, its task and its environment version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import keys, session, wording
+from inspector.client.http import Api, ApiError
+
+Json = Mapping[str, Any]
+NOTE = "a note for whoever reads the decision"
+STATES = ("quarantined", "active", "probation", "watch", "retired")
+STATE_MEANING = {
+    "quarantined": "quarantine: clients in enforce stop rolling it out",
+    "active": "release: used as usual again",
+    "probation": "probation: used at a reduced sampling weight",
+    "watch": "watch: used as before, audited more",
+    "retired": "retire: never again",
+}
+
+
+def said() -> None:
+    """What the last act came to, once."""
+    if done := st.session_state.pop("said", None):
+        st.toast(done)
+    if failed := st.session_state.pop("failed", None):
+        st.error("That was not done.")
+        st.text(failed)
+
+
+def judge(opened: Api, line: Json, standing: Json | None, after: Callable[[str], None]) -> None:
+    """Accept, quarantine or override; `after` is called with the key that was judged."""
+    key = line["key"]
+    st.text_input("Note", key=f"note-{key}", placeholder=NOTE, label_visibility="collapsed", max_chars=10_000)
+    with st.container(horizontal=True, gap="small"):
+        act = {"args": (opened, line, after)}
+        st.button("Accept", key="accept", shortcut=keys.JUDGING["accept"], on_click=_judged("accept"), **act)  # type: ignore[arg-type]
+        st.button("Quarantine", key="quarantine", shortcut=keys.JUDGING["quarantine"], on_click=_judged("quarantine"), **act)  # type: ignore[arg-type]
+        scored = line["reward"] is not None
+        why = None if scored else "it was not scored: there is no reward to override"
+        with st.popover("Override the reward", disabled=not scored, help=why, on_change="rerun", key="override-open") as opening:
+            if opening.open:
+                _override(opened, line, standing, after)
+
+
+def _override(opened: Api, line: Json, standing: Json | None, after: Callable[[str], None]) -> None:
+    st.caption(f"Paid {wording.amount(line['reward'])}; {wording.reward_range(standing['declaration']) if standing else 'no range is known'}.")
+    wanted = line["reward_override"] if line["reward_override"] is not None else 0.0
+    st.number_input("Reward to use", value=float(wanted), step=0.1, format="%g", key=f"reward-{line['key']}")
+    st.button("Override", key="override", type="primary", on_click=_judged("override"), args=(opened, line, after))
+
+
+def _judged(judgement: str) -> Callable[[Api, Json, Callable[[str], None]], None]:
+    def act(opened: Api, line: Json, after: Callable[[str], None]) -> None:
+        key = line["key"]
+        reward = float(st.session_state[f"reward-{key}"]) if judgement == "override" else None
+        try:
+            decision = opened.review(key, judgement, note=st.session_state.get(f"note-{key}", ""), reward=reward)
+        except ApiError as error:
+            st.session_state["failed"] = wording.failure(error.reason, error.path)
+            return
+        st.session_state["said"] = f"{_PAST[judgement]}, logged as seq {decision['seq']}"
+        after(key)
+
+    return act
+
+
+_PAST = {"accept": "Accepted", "quarantine": "Quarantined", "override": "Reward overridden"}
+
+
+def state(opened: Api, line: Json) -> None:
+    """Quarantine or release the task or the environment version, with a note and a confirmation."""
+    with st.expander("Task and environment version", on_change="rerun", key="state-open") as opening:
+        if not opening.open:
+            return
+        whole = (
+            st.radio("Which", ("this task", "the whole environment version"), key="state-scope", horizontal=True, label_visibility="collapsed") != "this task"
+        )
+        task = None if whole else line["task"]
+        try:
+            told = opened.declaration(line["environment"], line["version"], task=task)
+        except ApiError as error:
+            session.complain(error)
+            return
+        st.text(f"{wording.environment(line)}{'' if whole else ' / ' + wording.shown(line['task'])}: {wording.standing(told)}")
+        st.selectbox("New state", [s for s in STATES if s != told["state"]], key="state-wanted", format_func=STATE_MEANING.__getitem__)
+        st.text_input("Why", key="state-note", placeholder="the evidence, for its owner and everyone who posts it", max_chars=10_000)
+        sure = st.checkbox("Every project that posted it will be told", key="state-sure")
+        st.button(
+            "Set the state", key="state-set", disabled=not (sure and st.session_state["state-note"].strip()), on_click=_set_state, args=(opened, line, task)
+        )
+
+
+def _set_state(opened: Api, line: Json, task: str | None) -> None:
+    wanted, note = st.session_state["state-wanted"], st.session_state["state-note"].strip()
+    try:
+        told = opened.set_state(line["environment"], line["version"], wanted, note=note, task=task)
+    except ApiError as error:
+        st.session_state["failed"] = wording.failure(error.reason, error.path)
+        return
+    st.session_state["said"] = f"Now {told['state']}; {told['projects_told']} projects were told" + (f", here as seq {told['seq']}" if told["seq"] else "")
+    st.session_state["state-sure"], st.session_state["state-note"] = False, ""

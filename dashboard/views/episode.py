@@ -1,0 +1,141 @@
+"""One episode: what happened, what was found, what was decided, and a person's judgement of it."""
+
+from typing import Any
+from uuid import UUID
+
+import streamlit as st
+
+from dashboard import keys, panels, session, wording
+from dashboard.components.sheet import sheet
+from dashboard.components.transcript import transcript
+from dashboard.shapes import Section
+from dashboard.wording import Reach
+from inspector.client.http import ApiError
+
+REPORTS = 20  # of updates after the episode's own step that are looked through for it
+MEMBERS = 64
+FILTERS = ("verdict", "cause", "environment", "run")
+
+opened = session.api()
+
+
+def chosen() -> str | None:
+    """The key in the address; a producer's id is looked up for whoever types one."""
+    if key := st.query_params.get("key"):
+        return key
+    given = st.text_input("Episode", placeholder="the key or the producer's id of a trajectory", key="wanted").strip()
+    if not given:
+        st.caption("Open one from Triage, or name it here.")
+        return None
+    try:
+        key = str(UUID(given))
+    except ValueError:
+        key = None
+    try:
+        found = opened.trajectory(key) if key else opened.trajectory_by_id(given)
+    except ApiError as error:
+        session.stop(error)
+    st.query_params["key"] = key = str(found["summary"]["key"])
+    return key
+
+
+def step() -> int | None:
+    """The position in the address, if there is one."""
+    text = st.query_params.get("step", "")
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def next_waiting(judged: str) -> str | None:
+    """The next key of the list that this person came from, else the worst that waits."""
+    listed = st.session_state.get("queue", [])
+    at = listed.index(judged) if judged in listed else -1
+    if listed[at + 1 :]:
+        return str(listed[at + 1])
+    waiting = opened.get("/v1/triage", limit=2)["trajectories"]
+    return next((line["key"] for line in waiting if line["key"] != judged), None)
+
+
+def advance(judged: str) -> None:
+    """After a judgement the next one is opened, where that is wished."""
+    if not st.session_state.get("advance", True):
+        return
+    if key := next_waiting(judged):
+        st.query_params["key"] = key
+        st.query_params.pop("step", None)
+    else:
+        st.session_state["said"] = f"{st.session_state.get('said', '')}; nothing else waits"
+
+
+def members(line: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The rollouts of its group among the newest of its task; None where it cannot be known cheaply."""
+    if not line["group"]:
+        return None
+    narrowed = {"environment": line["environment"], "version": line["version"], "task": line["task"], "run": line["run"]}
+    try:
+        found = opened.get("/v1/trajectories", limit=MEMBERS, **narrowed)["trajectories"]
+    except ApiError:
+        return None
+    return [other for other in reversed(found) if other["group"] == line["group"] and other["step"] == line["step"]]
+
+
+def reached(line: dict[str, Any]) -> Reach:
+    """What its run reports of updates from the episode's own step on."""
+    if not line["run"]:
+        return Reach([], None)
+    try:
+        reports = opened.get(f"/v1/runs/{wording.part(line['run'])}/steps", start=max(line["step"] or 0, 0), limit=REPORTS)["steps"]
+    except ApiError:
+        return Reach([], None)
+    used = [
+        {"step": report["step"], "feed": report.get("feed"), **entry} for report in reports for entry in report.get("used") or () if entry["id"] == line["id"]
+    ]
+    read = [report["feed"]["seq"] for report in reports if report.get("feed")]
+    return Reach(used, max(read, default=None))
+
+
+def declared(line: dict[str, Any]) -> dict[str, Any] | None:
+    """What the task's owner declares, for the range of an override."""
+    try:
+        told: dict[str, Any] = opened.declaration(line["environment"], line["version"], task=line["task"])
+    except ApiError:
+        return None
+    return told
+
+
+def bar(key: str) -> None:
+    """Where to go from here."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        back = {name: st.query_params[name] for name in FILTERS if name in st.query_params}
+        if st.button("Triage", key="triage", icon=":material/arrow_back:", shortcut=keys.EPISODE["triage"], type="tertiary"):
+            st.switch_page(session.TRIAGE_PAGE, query_params=back)
+        if st.button("Skip", key="skip", shortcut=keys.EPISODE["skip"], type="tertiary") and (other := next_waiting(key)):
+            st.query_params["key"] = other
+            st.query_params.pop("step", None)
+            st.rerun()
+        with st.popover("Keys", icon=":material/keyboard:", type="tertiary", on_change="rerun", key="keys") as opening:
+            if opening.open:
+                st.code(keys.documented(keys.EPISODE, keys.IN_TRANSCRIPT), language=None)
+
+
+def page(key: str) -> None:
+    """The transcript on the left, what is known and what may be done on the right."""
+    try:
+        detail = opened.trajectory(key)
+    except ApiError as error:
+        session.stop(error)
+    line = detail["summary"]
+    left, right = st.columns([2.35, 1], gap="medium")
+    with left:
+        transcript(line["key"], wording.findings(detail["findings"]), step())
+    with right:
+        bar(line["key"])
+        verdict = wording.verdict(detail)
+        sheet([Section(verdict.title, verdict.facts + wording.reach(line, reached(line)))], key="verdict-sheet")
+        panels.judge(opened, line, declared(line), advance)
+        st.toggle("Go to the next after a judgement", value=True, key="advance")
+        sheet([*wording.about(detail, members(line)), wording.history(detail), wording.coverage(detail["coverage"])], key="about-sheet")
+        panels.state(opened, line)
+
+
+if wanted := chosen():
+    page(wanted)
