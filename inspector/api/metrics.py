@@ -24,9 +24,17 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Histogram("inspector_request_seconds", "Requests", ["method", "route", "status"], registry=self.registry, buckets=SECONDS)
+        self._timers: dict[tuple[str, str, int], Histogram] = {}  # looking up a label costs more than counting
         self.lines = Counter("inspector_lines", "Posted lines by what became of them", ["status", "reason"], registry=self.registry)
         self.refused = Counter("inspector_bodies_refused", "Whole bodies that were refused", ["reason"], registry=self.registry)
         self.ingest = Histogram("inspector_ingest_seconds", "From a read body to its durable rows", registry=self.registry, buckets=SECONDS)
+
+    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One answered request."""
+        timer = self._timers.get((method, route, status))
+        if timer is None:
+            timer = self._timers[method, route, status] = self.requests.labels(method, route, str(status))
+        timer.observe(seconds)
 
     def count(self, receipts: Sequence[Receipt]) -> None:
         """Lines by status; a refusal by the field that it is about, whose names are ours and few."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import secrets
 import time
@@ -13,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from inspector.api.metrics import Metrics
 
 log = structlog.get_logger()
+_PROCESS = secrets.token_hex(4)
+_numbers = itertools.count(1)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _QUIET = {"/healthz", "/readyz", "/metrics"}
 
@@ -49,7 +52,7 @@ class Observed:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
-        self._metrics.requests.labels(scope["method"] if route != "unknown" else "-", route, str(status)).observe(seconds)
+        self._metrics.observe(scope["method"] if route != "unknown" else "-", route, status, seconds)
         if route in _QUIET or scope["told"].get("quiet"):
             return
         principal = scope.get("principal")
@@ -73,4 +76,4 @@ def _request_id(scope: Scope) -> str:
             given: str = value.decode("latin-1")
             if _REQUEST_ID.fullmatch(given):
                 return given
-    return secrets.token_hex(8)
+    return f"{_PROCESS}-{next(_numbers):x}"

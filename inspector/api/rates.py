@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import redis
@@ -16,31 +17,41 @@ from inspector.queue import redis_client
 
 log = structlog.get_logger()
 AWAY_S = 1.0  # how long Redis is left alone after it did not answer
+MOST = 50  # in a block: each request counted is an entry in Redis
 
 
 class Rates:
-    """A moving window. Requests are counted in small blocks, a hundredth of the limit, so that most of them need no round trip."""
+    """A moving window. Requests are counted in small blocks, a hundredth of the limit at most, so that most of them need no round trip."""
 
     def __init__(self, per_minute: int, redis_url: str, threads: Threads) -> None:
         self._limit = RateLimitItemPerMinute(per_minute)
-        self._block = max(1, per_minute // 100)
+        self._block = max(1, min(per_minute // 100, MOST))
         self._threads = threads
         self._shared = bool(redis_url)
         self._limiter = MovingWindowRateLimiter(_storage(redis_url))
         self._left: dict[int, tuple[int, float]] = {}  # project -> (requests counted and not used yet, good until)
+        self._locks: dict[int, asyncio.Lock] = {}
         self._trust_again_at = 0.0
         self.failures = 0  # requests let through because Redis was away
 
     async def spend(self, project: int) -> None:
         """Count one request; raises TooMany."""
-        left, until = self._left.get(project, (0, 0.0))
-        if left > 0 and time.monotonic() < until:
-            self._left[project] = (left - 1, until)
+        if self._use_one(project):
             return
-        taken = await self._threads.read(self._take, project) if self._shared else self._take(project)
+        async with self._locks.setdefault(project, asyncio.Lock()):  # of many at once, one counts for all
+            if self._use_one(project):
+                return
+            taken = await self._threads.read(self._take, project) if self._shared else self._take(project)
+            self._left[project] = (taken - 1, time.monotonic() + 60.0)
         if taken == 0:
-            raise TooMany(f"more than {self._limit.amount} requests in a minute", retry_after_s=self._retry_after_s(project))
-        self._left[project] = (taken - 1, time.monotonic() + 60.0)
+            raise TooMany(f"more than {self._limit.amount} requests in a minute", retry_after_s=max(1.0, 60.0 * self._block / self._limit.amount))
+
+    def _use_one(self, project: int) -> bool:
+        left, until = self._left.get(project, (0, 0.0))
+        if left <= 0 or time.monotonic() >= until:
+            return False
+        self._left[project] = (left - 1, until)
+        return True
 
     def _take(self, project: int) -> int:
         if time.monotonic() < self._trust_again_at:
@@ -56,9 +67,6 @@ class Rates:
             log.warning("rates are not counted", reason=type(error).__name__)
             return 1
         return 0
-
-    def _retry_after_s(self, project: int) -> float:
-        return 60.0 / max(1, self._limit.amount // self._block)
 
 
 def _storage(redis_url: str) -> MemoryStorage | RedisStorage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -43,10 +44,11 @@ class JsonBody:
         if request.headers.get("content-encoding", "identity") != "identity":
             raise UnknownEncoding("this route reads no compressed bodies")
         body = bytearray()
-        async for chunk in in_time(request):
-            body += chunk
-            if len(body) > self._limit:
-                raise TooLarge(f"a body of more than {self._limit} bytes")
+        async with in_time():
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > self._limit:
+                    raise TooLarge(f"a body of more than {self._limit} bytes")
         return bytes(body)
 
 
@@ -74,19 +76,14 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def in_time(request: Request, seconds: float = BODY_S) -> AsyncIterator[bytes]:
-    """The chunks of a body; raises TooSlow when they have not all come in time."""
-    end = asyncio.get_running_loop().time() + seconds
-    stream = request.stream()
-    while True:
-        try:
-            async with asyncio.timeout_at(end):
-                chunk = await anext(stream)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise TooSlow(f"the body did not come within {seconds:g} s") from error
-        yield chunk
+@asynccontextmanager
+async def in_time(seconds: float = BODY_S) -> AsyncIterator[None]:
+    """For the time in which a body is read; raises TooSlow when it is over."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise TooSlow(f"the body did not come within {seconds:g} s") from error
 
 
 __all__ = ["LARGE", "SMALL", "JsonBody", "in_time", "media_type"]

@@ -12,7 +12,7 @@ from inspector.api.service import Service
 from inspector.store.session import transaction
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:  # async, or each request would go through a thread for it
     """What this process holds."""
     service: Service = request.app.state.service
     return service

@@ -32,15 +32,16 @@ def served(database, tmp_path) -> Iterator[tuple[str, dict[str, str], subprocess
     program = services.api(settings, tmp_path)
     process = subprocess.Popen(program.command, env={**program.environment})
     address = f"http://127.0.0.1:{port}"
-    give_up_at = time.monotonic() + 60
-    while not answers(address):
-        assert process.poll() is None, "it ended"
-        assert time.monotonic() < give_up_at, "it does not answer"
-        time.sleep(0.05)
-    yield address, keys, process
-    if process.poll() is None:
+    try:
+        give_up_at = time.monotonic() + 180
+        while not answers(address):
+            assert process.poll() is None, "it ended"
+            assert time.monotonic() < give_up_at, "it does not answer"
+            time.sleep(0.05)
+        yield address, keys, process
+    finally:
         process.kill()
-    process.wait(10)
+        process.wait(10)
 
 
 def answers(address: str) -> bool:
