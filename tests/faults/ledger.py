@@ -39,10 +39,23 @@ class Ledger:
         self.acknowledged: dict[str, Acknowledged] = {}
         self.answers: Counter[int] = Counter()  # by HTTP status; 0: none came
         self.faults: list[str] = []
+        self.ceiling = 0  # producers rest when so many are acknowledged
         self.progress = threading.Condition()
 
     def __len__(self) -> int:
         return len(self.acknowledged)
+
+    def allow(self, more: int) -> None:
+        """So many more may be posted from now on."""
+        with self.progress:
+            self.ceiling = len(self) + more
+            self.progress.notify_all()
+
+    def rest(self, ended: threading.Event) -> None:
+        """Returns when more may be posted, or soon after `ended` is set."""
+        with self.progress:
+            while len(self) >= self.ceiling and not ended.is_set():
+                self.progress.wait(0.5)
 
     def answered(self, status: int) -> None:
         with self.progress:
@@ -68,10 +81,9 @@ class Ledger:
 class Producer(threading.Thread):
     """Posts batch after batch, each until it is acknowledged, until it is told to stop."""
 
-    def __init__(self, url: str, key: str, ledger: Ledger, name: str, seed: int, pause_s: float = 0.0) -> None:
+    def __init__(self, url: str, key: str, ledger: Ledger, name: str, seed: int) -> None:
         super().__init__(name=f"producer {name}", daemon=True)
         self._ledger = ledger
-        self._pause_s = pause_s
         self._batches = batches(random.Random(f"{seed} {name}"), name)
         self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson"}, timeout=20.0)
         self._ending = threading.Event()
@@ -80,7 +92,7 @@ class Producer(threading.Thread):
         with self._http:
             while not self._ending.is_set():
                 self._post_until_acknowledged(next(self._batches))
-                self._ending.wait(self._pause_s)
+                self._ledger.rest(self._ending)
 
     def stop(self) -> None:
         self._ending.set()
@@ -224,9 +236,9 @@ def _feed(connection: psycopg.Connection[Any], followers: Sequence[Follower]) ->
     return faults
 
 
-def until(fulfilled: Callable[[], object], patience_s: float, what: str) -> None:
+def until(fulfilled: Callable[[], object], patience_s: float, what: str, every_s: float = 0.2) -> None:
     """Wait, however slow the machine is, for what is certain to come."""
     ends = time.monotonic() + patience_s
     while not fulfilled():
         assert time.monotonic() < ends, f"not within {patience_s:g} s: {what}"
-        time.sleep(0.2)
+        time.sleep(every_s)

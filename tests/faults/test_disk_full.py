@@ -17,7 +17,7 @@ from tests.faults.ledger import Ledger, until
 from tests.faults.service import RECOVERY_S, SETTINGS, Service, campaign, serving
 
 DISK = "64m"
-ROOM_BYTES = 192 << 10  # at most left when the disk fills: the next posts run into its end somewhere inside a stretch
+ROOM_BYTES = 64 << 10  # at most left when the disk fills: the next posts run into its end somewhere inside a stretch
 
 
 @pytest.fixture
@@ -38,6 +38,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def full(service: Service, rng: random.Random, ledger: Ledger) -> None:
     """Fill the disk up to a few bytes under posts, and make room again."""
     refused = ledger.answers[507]
+    ledger.allow(5_000)
     filler = service.store / "filler"
     _fill(filler, rng.randint(0, ROOM_BYTES))
     try:
