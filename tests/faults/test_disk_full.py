@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -17,6 +18,7 @@ from tests.faults.ledger import Ledger, until
 from tests.faults.service import RECOVERY_S, SETTINGS, Service, campaign, serving
 
 DISK = "64m"
+TRIES = 100
 ROOM_BYTES = 64 << 10  # at most left when the disk fills: the next posts run into its end somewhere inside a stretch
 
 
@@ -53,9 +55,14 @@ def full(service: Service, rng: random.Random, ledger: Ledger) -> None:
 
 
 def _fill(filler: Path, room: int) -> None:
+    """Take all but `room` bytes; posts go on meanwhile, so that what was free a moment ago may be taken."""
     with filler.open("wb") as file:
-        found = os.fstatvfs(file.fileno())
-        os.posix_fallocate(file.fileno(), 0, max(found.f_bavail * found.f_frsize - room, 1))
+        for _ in range(TRIES):
+            found = os.fstatvfs(file.fileno())
+            with suppress(OSError):
+                os.posix_fallocate(file.fileno(), 0, max(found.f_bavail * found.f_frsize - room, 1))
+                return
+    raise AssertionError(f"the disk could not be filled in {TRIES} tries")
 
 
 def _read_one(service: Service, rng: random.Random, ledger: Ledger) -> None:
