@@ -1,7 +1,8 @@
 """Finds every installed check, ours by the same door as strangers': the entry points `inspector.checks`.
 
 An entry point names a package or module; every `Check` written in it, at module level, is collected under
-`<entry point>/<function>`. What cannot be imported, or comes twice, is listed with the reason and stops nothing else.
+`<entry point>/<function>`, and every rule of a rule pack (`packs/*.yaml` in a package) under `<entry point>/<rule>`.
+What cannot be read, or comes twice, is listed with the reason and stops nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import inspector
 from inspector.check import Check
 from inspector.errors import InspectorError, MisusedCheck
 from inspector.showable import showable
+from inspector.signatures import BadPack, Rulebook
 
 GROUP = "inspector.checks"
 DISTRIBUTION = "inspector"
@@ -103,8 +105,9 @@ def read(points: Iterable[EntryPoint]) -> Catalog:
     found: dict[str, Check] = {}
     broken: list[LeftOut] = []
     duplicates: list[LeftOut] = []
+    rulebook = Rulebook()
     for point in sorted(points, key=lambda point: (not _ours(point), point.name, point.value)):
-        for part in _parts(point):
+        for part in _parts(point, rulebook):
             if isinstance(part, LeftOut):
                 broken.append(part)
             elif part.name in found:
@@ -112,10 +115,13 @@ def read(points: Iterable[EntryPoint]) -> Catalog:
                 duplicates.append(LeftOut(part.name, f"{part.function.__module__} has one more of that name; the one of {kept} is used"))
             else:
                 found[part.name] = part
+    for check, reason in rulebook.faults():
+        broken.append(LeftOut(showable(check.function.__name__), showable(reason, limit=1000)))
+        found = {name: kept for name, kept in found.items() if kept.function is not check.function}
     return Catalog(dict(sorted(found.items())), tuple(broken), tuple(duplicates))
 
 
-def _parts(point: EntryPoint) -> Iterator[Check | LeftOut]:
+def _parts(point: EntryPoint, rulebook: Rulebook) -> Iterator[Check | LeftOut]:
     """The checks of one entry point, and what of it is broken."""
     if reason := _refusal(point):
         yield LeftOut(showable(point.name), reason)
@@ -125,6 +131,16 @@ def _parts(point: EntryPoint) -> Iterator[Check | LeftOut]:
             yield module
         else:
             yield from (check.qualified(point.name) for check in _written_in(module))
+            yield from _rules_of(module, point.name, rulebook)
+
+
+def _rules_of(module: ModuleType, owner: str, rulebook: Rulebook) -> Iterator[Check | LeftOut]:
+    """The rules of the packs that lie in the package's folder `packs`."""
+    for path in sorted(file for place in getattr(module, "__path__", ()) for file in Path(place, "packs").glob("*.yaml")):
+        try:
+            yield from (check.qualified(owner) for check in rulebook.read(path))
+        except BadPack as error:
+            yield LeftOut(showable(f"{module.__name__}/packs/{path.name}"), showable(str(error), limit=4000))
 
 
 def _refusal(point: EntryPoint) -> str | None:

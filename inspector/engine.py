@@ -7,9 +7,9 @@ deadline interrupts with something that derives from `BaseException` alone. What
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -52,9 +52,13 @@ class Assessment:
 def run(checks: Sequence[Check], subjects: Sequence[Trajectory], needs: Needs | None = None) -> list[Assessment]:
     """All fast checks over a block of trajectories; one assessment a trajectory, in their order."""
     block, columns = _Block(checks, len(subjects)), _columns(needs or Needs(), subjects)
+    whole = _Rows(subjects, columns, slice(0, len(subjects)))
     for at, check in enumerate(checks):
         if not check.late:
-            (_run_batch if check.subject is Batch else _run_each)(block.column(at), check, subjects, columns)
+            if check.subject is Batch:
+                _run_batch(block.column(at), check, whole)
+            else:
+                _run_each(block.column(at), check, subjects, columns)
     return block.assessments()
 
 
@@ -103,26 +107,49 @@ def _run_each(column: _Column, check: Check, subjects: Sequence[Any], columns: _
             column.raised(row, error)
 
 
-def _run_batch(column: _Column, check: Check, subjects: Sequence[Trajectory], columns: _Columns) -> None:
-    """Once over all; when that fails, over each alone, so that only the culprit's outcome is an error."""
-    try:
-        _run_rows(column, check, subjects, columns, slice(0, len(subjects)))
-    except Exception:
-        column.forget()
-        for row in range(len(subjects)):
-            try:
-                _run_rows(column, check, subjects, columns, slice(row, row + 1))
-            except Exception as error:
-                column.raised(row, error)
+class _Rows:
+    """Some of the subjects as one batch: the same object for every check, so that checks may share what they read of it."""
 
+    def __init__(self, subjects: Sequence[Trajectory], columns: _Columns, rows: slice) -> None:
+        self.subjects, self.columns, self.rows = subjects, columns, rows
+        self.batch = Batch(subjects[rows])
 
-def _run_rows(column: _Column, check: Check, subjects: Sequence[Trajectory], columns: _Columns, rows: slice) -> None:
-    row_of = {id(subject): rows.start + at for at, subject in enumerate(subjects[rows])}
-    needs = [columns[need][0] if need is History else columns[need][rows] for need in check.needs]
-    for subject, answer in _call(check)(Batch(subjects[rows]), *needs):
-        row = row_of.get(id(subject))
+    def row(self, subject: object) -> int:
+        """Which subject of the whole block this is. Raises TypeError where it is none of these rows."""
+        row = self._row_of.get(id(subject))
         if row is None:
             raise TypeError("yielded a trajectory that is not in the batch")
+        return row
+
+    @cached_property
+    def _row_of(self) -> dict[int, int]:
+        return {id(subject): self.rows.start + at for at, subject in enumerate(self.batch)}
+
+    def need(self, kind: type) -> Any:
+        """What a check of a batch takes for this need."""
+        return self.columns[kind][0] if kind is History else self.columns[kind][self.rows]
+
+    def alone(self) -> Iterator[_Rows]:
+        """Each row as a batch of its own."""
+        return (_Rows(self.subjects, self.columns, slice(row, row + 1)) for row in range(len(self.subjects)))
+
+
+def _run_batch(column: _Column, check: Check, whole: _Rows) -> None:
+    """Once over all; when that fails, over each alone, so that only the culprit's outcome is an error."""
+    try:
+        _run_rows(column, check, whole)
+    except Exception:
+        column.forget()
+        for one in whole.alone():
+            try:
+                _run_rows(column, check, one)
+            except Exception as error:
+                column.raised(one.rows.start, error)
+
+
+def _run_rows(column: _Column, check: Check, rows: _Rows) -> None:
+    for subject, answer in _call(check)(rows.batch, *[rows.need(kind) for kind in check.needs]):
+        row = rows.row(subject)
         if isinstance(answer, (NotAssessed, Inconclusive)):
             column.raised(row, answer)
         else:

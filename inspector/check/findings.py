@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
 from inspector.errors import InspectorError
+from inspector.step_texts import plain
 from inspector.trajectory import Step, Trajectory, text_of
 from inspector.verdict import Finding, Span
 
-_ARGUMENT = re.compile(r"tool_calls\[(\d{1,9})\]\.arguments\.(.+)", re.DOTALL)
+_ARGUMENT = re.compile(r"tool_calls\[(\d{1,9})\]\.arguments\.(.*)", re.DOTALL)
+_TOOL = re.compile(r"tool_calls\[(\d{1,9})\]\.function_name")
 _RESULT = re.compile(r"observation\.results\[(\d{1,9})\]\.content")
 
 
@@ -48,8 +49,8 @@ def _misplaced(span: Span, trajectory: Trajectory | None) -> str | None:
 def text_at(trajectory: Trajectory, span: Span) -> str | None:
     """The whole text of the field that a span points into; None where there is no such step or field.
 
-    Fields are `message`, `reasoning_content`, `tool_calls[i].arguments.NAME` (as JSON where it is no string) and
-    `observation.results[i].content`; several parts of one content are joined by line feeds.
+    Fields are `message`, `reasoning_content`, `tool_calls[i].function_name`, `tool_calls[i].arguments.NAME` (as JSON where
+    it is no string) and `observation.results[i].content`; several parts of one content are joined by line feeds.
     """
     if not 0 <= span.step < len(trajectory.steps):
         return None
@@ -58,16 +59,17 @@ def text_at(trajectory: Trajectory, span: Span) -> str | None:
         return text_of(step.message)
     if span.field == "reasoning_content":
         return step.reasoning_content
-    return _argument(step, span.field) if span.field.startswith("tool_calls") else _result(step, span.field)
+    return _of_call(step, span.field) if span.field.startswith("tool_calls") else _result(step, span.field)
 
 
-def _argument(step: Step, field: str) -> str | None:
-    found = _ARGUMENT.fullmatch(field)
+def _of_call(step: Step, field: str) -> str | None:
     calls = step.tool_calls or []
+    if named := _TOOL.fullmatch(field):
+        return calls[int(named[1])].function_name if int(named[1]) < len(calls) else None
+    found = _ARGUMENT.fullmatch(field)
     if not found or int(found[1]) >= len(calls) or found[2] not in calls[int(found[1])].arguments:
         return None
-    value: Any = calls[int(found[1])].arguments[found[2]]
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return plain(calls[int(found[1])].arguments[found[2]])
 
 
 def _result(step: Step, field: str) -> str | None:

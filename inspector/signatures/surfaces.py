@@ -1,0 +1,21 @@
+"""The two kinds of text that are scanned: the transcript as it was posted, and the actions read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from inspector.signatures import transcript
+from inspector.signatures.places import TRANSCRIPT, Field, Place
+from inspector.trajectory import Trajectory
+
+
+class Surface(NamedTuple):
+    """Gives the texts of some places, and their addresses in the same order."""
+
+    places: frozenset[Place]
+    texts: Callable[[Trajectory, frozenset[Place]], list[str]]
+    fields: Callable[[Trajectory, frozenset[Place]], Sequence[Field]]
+
+
+SURFACES = (Surface(frozenset(TRANSCRIPT), transcript.texts_of, transcript.fields_of),)
