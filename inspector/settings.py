@@ -28,6 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     zstd_window_bytes: int = 8 << 20
     in_flight_bytes: int = 192 << 20  # bodies being read or written at once, per process
     requests_per_minute: int = 2000  # per project
+    artifact_bytes: int = 1 << 30
     waiters: int = 512  # long polls at once, per process
 
 

@@ -12,12 +12,30 @@ from inspector import __version__
 from inspector.api import answers, logs, openapi
 from inspector.api.metrics import Metrics
 from inspector.api.observing import Observed
-from inspector.api.routes import checks, decisions, environments, keys, logins, operations, posting, projects, runs, search, trajectories, triage
+from inspector.api.routes import (
+    amending,
+    artifacts,
+    checks,
+    decisions,
+    environments,
+    keys,
+    logins,
+    operations,
+    posting,
+    projects,
+    runs,
+    search,
+    trajectories,
+    triage,
+)
 from inspector.api.service import Service
 from inspector.api.threads import ROUTES
 from inspector.settings import Settings, load
 
-ROUTERS = [module.router for module in (posting, decisions, triage, search, trajectories, environments, runs, checks, keys, projects, logins, operations)]
+ROUTERS = [
+    module.router
+    for module in (posting, amending, artifacts, decisions, triage, search, trajectories, environments, runs, checks, keys, projects, logins, operations)
+]
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -206,6 +206,20 @@ class StepsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
+class AmendAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a PATCH added."""
+
+    key: UUID
+    added: list[str]
+
+
+class ArtifactAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An uploaded file."""
+
+    sha256: str
+    bytes: int
+
+
 class ReviewRequest(Request, frozen=True, kw_only=True):
     """A person's judgement."""
 

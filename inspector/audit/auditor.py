@@ -12,7 +12,6 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector import gates
 from inspector.audit import deciding, group_work, isolation, stops, subjects
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
@@ -141,7 +140,7 @@ class Auditor:
     def _run(self, project: int, opened: Sequence[Opened], plan: Plan) -> list[Audited]:
         if opened[0].claim.claims > 2:
             return [isolation.audit_alone(o, plan, Needs([o.declaration]), self.pace.deadline_s) for o in opened]
-        read = [gates.read(o.line, str(o.subject.key)) for o in opened]
+        read = [o.read() for o in opened]
         contents = [subjects.content_of(trajectory) for trajectory in read]
         with transaction(self.engine) as session:
             needs = subjects.needs(session, project, opened, read, contents)

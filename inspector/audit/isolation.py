@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from inspector import engine, gates
+from inspector import engine
 from inspector.audit.plans import Plan
 from inspector.audit.subjects import Audited, Opened, content_of
 from inspector.engine import Assessment, Needs
@@ -49,7 +49,7 @@ def audit_alone(opened: Opened, plan: Plan, needs: Needs, limit_s: float) -> Aud
 
 
 def _assess(opened: Opened, plan: Plan, needs: Needs, progress: mmap.mmap) -> bytes:
-    trajectory = gates.read(opened.line, str(opened.subject.key))
+    trajectory = opened.read()
     outcomes = bytearray()
     findings: list[Finding] = []
     notes: dict[int, str] = {}

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from sqlmodel import Session
 
 from inspector import gates
+from inspector.amend import amended
 from inspector.check import History, Twin
 from inspector.engine import Assessment, Needs
-from inspector.store import environments, groups, trajectories
+from inspector.store import environments, groups, patches, trajectories
 from inspector.store.segments import SegmentReader
 from inspector.store.stretches import CorruptSegment
 from inspector.store.trajectories import Subject
 from inspector.store.work import Claim
 from inspector.task import Declaration
 from inspector.trajectory import Header, Trajectory
+
+_NOTHING: Mapping[str, bytes] = {}
 
 
 class Opened(NamedTuple):
@@ -27,6 +30,12 @@ class Opened(NamedTuple):
     subject: Subject
     line: bytes
     declaration: Declaration
+    added: Mapping[str, bytes]  # fields that came later than the line
+
+    def read(self) -> Trajectory:
+        """Decode it for all checks at once."""
+        trajectory = gates.read(self.line, str(self.subject.key))
+        return amended(trajectory, self.added) if self.added else trajectory
 
 
 class Audited(NamedTuple):
@@ -45,12 +54,13 @@ def open_block(session: Session, reader: SegmentReader, claims: Sequence[Claim])
     found = trajectories.subjects(session, [claim.key for claim in claims if claim.key])
     held = [(claim, found[claim.key]) for claim in claims if claim.key in found]
     declared = environments.declarations(session, {subject.task for _, subject in held})
+    added = patches.of(session, [subject.key for _, subject in held])
     opened, damaged = [], []
     for project in {subject.project_uuid for _, subject in held}:
         mine = [(claim, subject) for claim, subject in held if subject.project_uuid == project]
         for (claim, subject), line in zip(mine, _lines(reader, project, [subject for _, subject in mine]), strict=True):
             if isinstance(line, bytes):
-                opened.append(Opened(claim, subject, line, declared[subject.task]))
+                opened.append(Opened(claim, subject, line, declared[subject.task], added.get(subject.key, _NOTHING)))
             else:
                 damaged.append((claim, subject, line))
     return opened, damaged

@@ -128,7 +128,9 @@ def revoke_key(session: Session, project: int | None, key: UUID) -> None:
 def authenticate(session: Session, secret: str) -> Principal:
     """Who holds this secret; raises Unauthenticated when nobody does, or not any more."""
     if secret.startswith(SESSION_PREFIX):
-        opened = select(LoginRow.key).where(LoginRow.sha256 == digest(secret), col(LoginRow.used_at).is_not(None), col(LoginRow.expires_at) > func.clock_timestamp())
+        opened = select(LoginRow.key).where(
+            LoginRow.sha256 == digest(secret), col(LoginRow.used_at).is_not(None), col(LoginRow.expires_at) > func.clock_timestamp()
+        )
         return _holder(session, col(KeyRow.id).in_(opened))
     return _holder(session, col(KeyRow.sha256) == digest(secret))
 

@@ -128,6 +128,11 @@ def modes(session: Session, keys: Sequence[UUID]) -> dict[UUID, Mode]:
     return {key: Mode(mode) for key, mode in rows}
 
 
+def set_reward(session: Session, key: UUID, reward: float) -> None:
+    """The reward of a trajectory that was posted without one."""
+    driver(session).execute("UPDATE trajectory SET reward = %s WHERE key = %s AND reward IS NULL", (reward, key))
+
+
 def key_of(session: Session, project: int, id_: str) -> UUID:
     """The key of a producer's id; raises Unknown."""
     found = known(session, project, [id_])
