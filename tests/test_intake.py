@@ -199,7 +199,7 @@ def test_nothing_is_acknowledged_that_the_disk_refused(desk: Desk) -> None:
     arguments = [desk.engine.url.render_as_string(hide_password=False).replace("+psycopg", ""), desk.root, desk.project.id, desk.project.uuid]
     command = [sys.executable, "-c", POST, *map(str, arguments), str(desk.intake.selection), "20000"]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True, env=dict(os.environ) | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+        command, capture_output=True, text=True, timeout=300, check=True, env=dict(os.environ) | {"PYTHONPATH": str(Path(__file__).parent.parent)}
     )
     told = [json.loads(said) for said in done.stdout.splitlines()]
     acknowledged = [id_ for one in told for id_ in one.get("acknowledged", ())]
