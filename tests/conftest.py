@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ from tests.audit.conftest import desk, open_desk  # noqa: F401
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)  # a busy machine is no failure; in CI the same examples each time
 settings.load_profile("house")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background inherits an ignored Ctrl-C, and would hand it on to every child
 
 TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
