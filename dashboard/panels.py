@@ -11,6 +11,7 @@ from dashboard import keys, session, wording
 from inspector.client.http import Api, ApiError
 
 Json = Mapping[str, Any]
+Range = Callable[[], Json | None] | None  # asked for only when it is to be shown
 NOTE = "a note for whoever reads the decision"
 STATES = ("quarantined", "active", "probation", "watch", "retired")
 STATE_MEANING = {
@@ -31,7 +32,17 @@ def said() -> None:
         st.text(failed)
 
 
-def judge(opened: Api, line: Json, standing: Json | None, after: Callable[[str], None]) -> None:
+def account(opened: Api, buttons: Mapping[str, str], component: Mapping[str, str]) -> None:
+    """The keys of the page, who is looking, and the way out."""
+    with st.popover("Keys and account", icon=":material/keyboard:", type="tertiary", on_change="rerun", key="account") as opening:
+        if opening.open:
+            st.code(keys.documented(buttons, component), language=None)
+            who = session.person(opened)
+            st.text(f"{wording.shown(who['name'])}, {who['role']} of {wording.shown(who['project'] or 'the installation')}")
+            st.button("Sign out", key="sign-out", on_click=session.sign_out, args=(opened,))
+
+
+def judge(opened: Api, line: Json, reward: Range, after: Callable[[str], None]) -> None:
     """Accept, quarantine or override; `after` is called with the key that was judged."""
     key = line["key"]
     st.text_input("Note", key=f"note-{key}", placeholder=NOTE, label_visibility="collapsed", max_chars=10_000)
@@ -43,11 +54,11 @@ def judge(opened: Api, line: Json, standing: Json | None, after: Callable[[str],
         why = None if scored else "it was not scored: there is no reward to override"
         with st.popover("Override the reward", disabled=not scored, help=why, on_change="rerun", key="override-open") as opening:
             if opening.open:
-                _override(opened, line, standing, after)
+                _override(opened, line, reward, after)
 
 
-def _override(opened: Api, line: Json, standing: Json | None, after: Callable[[str], None]) -> None:
-    st.caption(f"Paid {wording.amount(line['reward'])}; {wording.reward_range(standing['declaration']) if standing else 'no range is known'}.")
+def _override(opened: Api, line: Json, reward: Range, after: Callable[[str], None]) -> None:
+    st.caption(f"Paid {wording.amount(line['reward'])}; {wording.reward_range(reward() if reward else None)}.")
     wanted = line["reward_override"] if line["reward_override"] is not None else 0.0
     st.number_input("Reward to use", value=float(wanted), step=0.1, format="%g", key=f"reward-{line['key']}")
     st.button("Override", key="override", type="primary", on_click=_judged("override"), args=(opened, line, after))

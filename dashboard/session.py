@@ -27,18 +27,22 @@ def api() -> Api:
         ask_to_sign_in("You are not signed in.")
     if st.session_state.get("secret") != held:
         st.session_state["secret"], st.session_state["api"] = held, Api(configuration.read().api_url, held, timeout_s=TIMEOUT_S)
+        st.session_state.pop("person", None)
     opened: Api = st.session_state["api"]
     return opened
 
 
 def person(opened: Api) -> dict[str, Any]:
-    """{name, role, project} of whoever is signed in."""
+    """{name, role, project} of whoever is signed in; asked once, since every later call is refused when the session ends."""
+    if "person" in st.session_state:
+        return dict(st.session_state["person"])
     try:
         found: dict[str, Any] = opened.get("/v1/me")
     except ApiError as error:
         if error.status == 401:
             ask_to_sign_in("Your session has ended.")
         stop(error)
+    st.session_state["person"] = found
     return found
 
 
@@ -48,6 +52,7 @@ def sign_out(opened: Api) -> None:
         opened.delete("/v1/logins/session")
     except ApiError as error:
         st.session_state["failed"] = showable(error.reason)
+    st.session_state.pop("person", None)
 
 
 def ask_to_sign_in(why: str) -> NoReturn:
@@ -61,6 +66,8 @@ def ask_to_sign_in(why: str) -> NoReturn:
 
 def stop(error: ApiError) -> NoReturn:
     """Say what the service answered, and end the page."""
+    if error.status == 401:
+        ask_to_sign_in("Your session has ended.")
     complain(error)
     st.stop()
 

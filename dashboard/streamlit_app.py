@@ -1,22 +1,18 @@
-"""The frame of all pages: sign-in, navigation, and who is looking."""
+"""The frame of all pages: sign-in and navigation."""
 
 import streamlit as st
 
 from dashboard import panels, session
-from inspector.showable import showable
 
-st.set_page_config(page_title="inspector", page_icon=":material/policy:", layout="wide", initial_sidebar_state="collapsed")
+st.set_page_config(page_title="inspector", layout="wide")
 opened = session.api()
-who = session.person(opened)
+session.person(opened)
 page = st.navigation(
     [
-        st.Page(session.TRIAGE_PAGE, title="Triage", icon=":material/inbox:", default=True),
-        st.Page(session.EPISODE_PAGE, title="Episode", icon=":material/article:"),
+        st.Page(session.TRIAGE_PAGE, title="Triage", default=True),
+        st.Page(session.EPISODE_PAGE, title="Episode"),
     ],
     position="top",
 )
-with st.sidebar:
-    st.text(f"{showable(who['name'])}\n{who['role']} of {showable(who['project'] or 'the installation')}")
-    st.button("Sign out", key="sign-out", on_click=session.sign_out, args=(opened,))
 panels.said()
 page.run()

@@ -75,7 +75,7 @@ def queue_row(line: Json, filters: Mapping[str, str], now: datetime | None = Non
         why=showable(line["why"]) if line.get("why") else "no finding of its own: decided with its group",
         source=" · ".join(showable(part) for part in source if part),
         place=f"{environment(line)} / {showable(line['task'])}",
-        run=showable(line["run"]) + step if line["run"] else "no run",
+        run=" · ".join([showable(line["run"]) + step if line["run"] else "no run", showable(line["id"])]),
         reward=amount(line["reward"]),
         scored=line["reward"] is not None,
         action=decided(line),
@@ -266,9 +266,15 @@ def _decision(decision: Json, review: Json | None) -> Fact:
     return Fact(f"seq {decision['seq']}", " · ".join(parts) + said)
 
 
-def reward_range(declaration: Json) -> str:
+def overlaid(whole: Json, own: Json) -> dict[str, Any]:
+    """What is declared of the reward: a task's own values over those of its environment version."""
+    return {**whole, **{name: value for name, value in own.items() if value is not None}}
+
+
+def reward_range(reward: Json | None) -> str:
     """What an override may give, as it is declared."""
-    reward = declaration.get("reward") or {}
+    if reward is None:
+        return "the declared range is checked when it is set"
     low, high, penalty = reward.get("min"), reward.get("max"), reward.get("penalty_min")
     if low is None and high is None and penalty is None:
         return "no range is declared"

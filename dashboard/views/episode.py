@@ -94,12 +94,13 @@ def reached(line: dict[str, Any]) -> Reach:
 
 
 def declared(line: dict[str, Any]) -> dict[str, Any] | None:
-    """What the task's owner declares, for the range of an override."""
+    """What is declared of the reward, the task's own over its environment version's, for the range of an override."""
     try:
-        told: dict[str, Any] = opened.declaration(line["environment"], line["version"], task=line["task"])
+        whole = opened.declaration(line["environment"], line["version"])
+        own = opened.declaration(line["environment"], line["version"], task=line["task"])
     except ApiError:
         return None
-    return told
+    return wording.overlaid(whole["declaration"].get("reward") or {}, own["declaration"].get("reward") or {})
 
 
 def bar(key: str) -> None:
@@ -112,9 +113,7 @@ def bar(key: str) -> None:
             st.query_params["key"] = other
             st.query_params.pop("step", None)
             st.rerun()
-        with st.popover("Keys", icon=":material/keyboard:", type="tertiary", on_change="rerun", key="keys") as opening:
-            if opening.open:
-                st.code(keys.documented(keys.EPISODE, keys.IN_TRANSCRIPT), language=None)
+        panels.account(opened, keys.EPISODE, keys.IN_TRANSCRIPT)
 
 
 def page(key: str) -> None:
@@ -131,7 +130,7 @@ def page(key: str) -> None:
         bar(line["key"])
         verdict = wording.verdict(detail)
         sheet([Section(verdict.title, verdict.facts + wording.reach(line, reached(line)))], key="verdict-sheet")
-        panels.judge(opened, line, declared(line), advance)
+        panels.judge(opened, line, lambda: declared(line), advance)
         st.toggle("Go to the next after a judgement", value=True, key="advance")
         sheet([*wording.about(detail, members(line)), wording.history(detail), wording.coverage(detail["coverage"])], key="about-sheet")
         panels.state(opened, line)

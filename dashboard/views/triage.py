@@ -38,7 +38,7 @@ def choose_next(judged: str) -> None:
 
 def filters() -> dict[str, str]:
     """As they stand in the address."""
-    narrow = st.columns([1.1, 1.4, 2, 1.6, 0.9], vertical_alignment="bottom")
+    narrow = st.columns([1.1, 1.4, 2, 1.6, 1.2], vertical_alignment="bottom")
     with narrow[0]:
         verdict = st.selectbox("Verdict", VERDICTS, index=None, placeholder="any", key="verdict", bind="query-params", on_change=from_the_start)
     with narrow[1]:
@@ -47,8 +47,8 @@ def filters() -> dict[str, str]:
         environment = st.text_input("Environment version", key="environment", placeholder="team/name@version", bind="query-params", on_change=from_the_start)
     with narrow[3]:
         run = st.text_input("Run", key="run", placeholder="any", bind="query-params", on_change=from_the_start)
-    with narrow[4], st.popover("Keys", icon=":material/keyboard:", width="stretch"):
-        st.code(keys.documented(keys.TRIAGE, keys.IN_QUEUE), language=None)
+    with narrow[4]:
+        panels.account(opened, keys.TRIAGE, keys.IN_QUEUE)
     return {name: value.strip() for name, value in (("verdict", verdict), ("cause", cause), ("environment", environment), ("run", run)) if value}
 
 

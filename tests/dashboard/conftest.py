@@ -38,13 +38,15 @@ def served(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture
-def pages(served: Served, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+def pages(served: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
     """The app in process, signed in."""
+    started: list[AppTest] = []
 
     def opened(page: str | None = None, holder: str | None = "acme-reviewer", **parameters: str) -> AppTest:
         monkeypatch.setenv("INSPECTOR_API_URL", served.url)
         monkeypatch.setattr(session, "secret", lambda: served.keys[holder] if holder else None)
-        app = AppTest.from_file(str(SCRIPT), default_timeout=30)
+        app = AppTest.from_file(str(SCRIPT), default_timeout=60)
+        started.append(app)
         for name, value in parameters.items():
             app.query_params[name] = value
         app.run()
@@ -56,7 +58,10 @@ def pages(served: Served, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppT
         assert not app.exception, app.exception
         return app
 
-    return opened
+    yield opened
+    for app in started:
+        if "api" in app.session_state:
+            app.session_state["api"].close()
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,9 @@ function draw(held, parent) {
   const list = make("div", "ins-queue");
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "what waits for a person, worst first");
+  const head = make("div", "ins-row ins-heading");
+  for (const name of ["verdict", "why it is here", "environment / task", "reward", "action", ""]) head.append(make("div", "", name));
+  list.append(head);
   held.rows = new Map();
   for (const row of held.data.rows) {
     const element = rowElement(row, held);

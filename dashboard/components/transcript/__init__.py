@@ -14,7 +14,7 @@ from dashboard.shapes import ShownFinding
 _HERE = Path(__file__).parent
 
 
-def transcript(key: str, findings: Sequence[ShownFinding], step: int | None, *, above: int = 330) -> None:
+def transcript(key: str, findings: Sequence[ShownFinding], step: int | None, *, above: int = 92) -> None:
     """Mount it for the trajectory `key`, at `step` where one is given; it fills the window but for `above` px."""
     data: dict[str, Any] = {
         "key": key,

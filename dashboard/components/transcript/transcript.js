@@ -188,7 +188,7 @@ class View {
   }
 
   update(data) {
-    this.scroll.style.height = `max(380px, calc(100vh - ${data.above}px))`;
+    this.root.style.height = `calc(100vh - ${data.above}px)`;
     const told = JSON.stringify(data.findings);
     if (told !== this.told) {
       this.told = told;
@@ -224,20 +224,19 @@ class View {
 
   findingRow(finding) {
     const row = make("div", `ins-finding ins-tier-${finding.tier}`);
-    const facts = make("div", "ins-facts", [finding.tier, finding.cause, finding.check, finding.score].filter(Boolean).join(" · "));
     const message = make("div", "ins-message", finding.message);
-    row.append(message, facts);
     const places = make("div", "ins-places");
+    const whole = finding.spans.length ? "" : "about the episode as a whole";
+    places.append(make("span", "ins-facts", [finding.tier, finding.cause, finding.check, finding.score, whole].filter(Boolean).join(" · ")));
+    row.append(message, places);
     for (const span of finding.spans.slice(0, 6)) {
       places.append(button("ins-place", `#${number(span.step)} ${span.label}`, span.quote || "go there", () => this.visit(span)));
     }
     if (finding.spans.length > 6) places.append(make("span", "ins-facts", `and ${number(finding.spans.length - 6)} more places (n, p)`));
-    if (!finding.spans.length) places.append(make("span", "ins-facts", "about the episode as a whole"));
     if (finding.spans.length) {
       message.onclick = () => !String(getSelection()) && this.visit(finding.spans[0]);
       message.classList.add("ins-link");
     }
-    row.append(places);
     return row;
   }
 
