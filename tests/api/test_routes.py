@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from uuid import uuid4
 
 import msgspec
@@ -28,6 +29,7 @@ BODIES = {
     "POST /v1/decisions/lookup": {"ids": ["a"]},
     "POST /v1/decisions/revoke": {"check": "builtin/nothing", "version": 1, "preview": False},
     "POST /v1/trajectories/{key}/review": {"judgement": "accept"},
+    "PATCH /v1/trajectories/{key}": {"rewards": {"tests": {"score": 1.0}}},
     "PUT /v1/environments/{environment:path}/versions/{version}/tasks/{task:path}/state": {"state": "quarantined", "note": "x"},
     "PUT /v1/environments/{environment:path}/versions/{version}/state": {"state": "quarantined", "note": "x"},
     "PUT /v1/environments/{environment:path}/versions/{version}/tasks/{task:path}": {"reference_tests": 3},
@@ -39,6 +41,7 @@ BODIES = {
     "POST /v1/logins/exchange": {"token": "t"},
 }
 
+ARTIFACT = hashlib.sha256(b"a log").hexdigest()
 QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}}
 
 
@@ -65,6 +68,7 @@ def posted(house):
     assert house.call("PUT", environment, {"reward": {"min": 0, "max": 1}}).status_code == 200
     assert house.call("PUT", f"{environment}/tasks/{where['task']}", {"reference_tests": 3}).status_code == 200
     assert house.call("POST", "/v1/runs/run-1/steps/1", {"policy_before": 1, "policy_after": 2}).status_code == 201
+    assert house.client.put(f"/v1/artifacts/{ARTIFACT}", content=b"a log", headers=house.auth()).status_code == 201
     key = house.call("POST", "/v1/keys", {"name": "extra", "role": "trainer"}).json()["id"]
     check = "/".join(["builtin", next(iter(house.app.state.service.catalog.checks)).partition("/")[2]])
     return {
@@ -75,6 +79,7 @@ def posted(house):
         "task": where["task"],
         "run": "run-1",
         "step": "1",
+        "sha256": ARTIFACT,
         "key_id": key,
         "owner": check.partition("/")[0],
         "name": check.partition("/")[2],
@@ -115,6 +120,7 @@ PROJECT_FREE = {"/v1/checks", "/v1/checks/{owner}/{name}", "/v1/me", "/v1/projec
 OWN_THINGS = {  # a route that makes something of the caller's own under that name, so another project's is not touched
     "POST /v1/trajectories",
     "POST /v1/keys",
+    "PUT /v1/artifacts/{sha256}",
     "PUT /v1/runs/{run:path}",
     "POST /v1/runs/{run:path}/steps/{step}",
     "GET /v1/keys",
