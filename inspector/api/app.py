@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import anyio.to_thread
 from fastapi import FastAPI
 
-from inspector import __version__
-from inspector.api import answers, logs, openapi
+from inspector import __version__, logs
+from inspector.api import answers, openapi
 from inspector.api.metrics import Metrics
 from inspector.api.observing import Observed
 from inspector.api.routes import (

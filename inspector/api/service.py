@@ -49,7 +49,7 @@ class Service:
         self.settings, self.metrics = settings, metrics
         self.threads = Threads()
         self.engine = connect(settings.database_url, pool_size=CONNECTIONS // 2)
-        self.root = settings.store_path / "segments"
+        self.root = settings.store_path
         segments.prepare(self.root)
         self.writer = SegmentWriter(self.root, max_bytes=settings.segment_bytes)
         self.reader = SegmentReader(self.root)

@@ -81,7 +81,7 @@ def rebuild(data: Data = None, json: Json = False) -> None:
     with _database(data) as found, progress() as step:
         migrate.upgrade(found.database_url)
         engine = connect(found.database_url, pool_size=2)
-        root = found.store_path / "segments"
+        root = found.store_path
         total, numbers = len(rebuilding.files_below(root)), count()
 
         def one_more(path: Path) -> None:

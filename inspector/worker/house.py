@@ -9,7 +9,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import catalog, policy, quarantine
+from inspector import catalog, logs, policy, quarantine
 from inspector.audit import Auditor, Pace
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
@@ -35,6 +35,7 @@ class House:
     def open(cls, celery: Celery, settings: Settings | None = None, *, alarms: bool = True) -> House:
         """Open everything from the settings of the environment."""
         settings = settings or load()
+        logs.configure(settings.log_level)
         engine = connect(settings.database_url, pool_size=2)
         pace = Pace(
             lease_s=settings.lease_s,
@@ -43,7 +44,7 @@ class House:
             stop_share=settings.enforcement_stop_share,
             stop_window=settings.enforcement_stop_window,
         )
-        reader = SegmentReader(settings.store_path / "segments")
+        reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
         auditor = Auditor(
             engine,

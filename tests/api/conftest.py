@@ -111,6 +111,6 @@ def drain(engine: Engine, settings: Settings) -> int:
         with transaction(engine) as session:
             driver(session).execute("SELECT pg_notify(%s, %s)", (decisions.CHANNEL, ",".join(map(str, woken))))
 
-    reader = SegmentReader(settings.store_path / "segments")
+    reader = SegmentReader(settings.store_path)
     auditor = Auditor(engine, reader, catalog.load(), policy.load(), Pace(), wake=wake, watch=lambda _: None, alarms=False)
     return auditor.drain()

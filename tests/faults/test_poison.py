@@ -125,7 +125,7 @@ def desk_on(stack: Stack, checks: dict[str, Check]) -> Iterator[Desk]:
         uuid = projects.create(session, "alpha")
         project = Project(projects.by_name(session, "alpha")[0], uuid)
         selection = selections.ensure(session, selected(chosen))
-    root = stack.settings.store_path / "segments"
+    root = stack.settings.store_path
     bell = Doorbell(queue.application(stack.settings), stack.settings.redis_url)
     try:
         with SegmentWriter(root, max_bytes=1 << 28) as writer:
