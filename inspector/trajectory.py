@@ -276,7 +276,7 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Trajectory:
     """One recorded episode, decoded once for all checks. Attributes of the envelope read through: `trajectory.reward`."""
 
-    __slots__ = ("defects", "document", "header", "key", "unknown")
+    __slots__ = ("__weakref__", "defects", "document", "header", "key", "unknown")
 
     def __init__(self, header: Header, document: Document, *, defects: Sequence[Defect] = (), unknown: Sequence[str] = (), key: str = "") -> None:
         self.header = header

@@ -17,7 +17,7 @@ class Place(StrEnum):
     TOOL = "tool"  # the name of the tool that the agent called
     ACTION = "action"  # an argument of a call, whatever it says
     OBSERVATION = "observation"
-    COMMAND = "command"  # a command line or a piece of code that was run
+    COMMAND = "command"  # one simple command of a shell line (a pipeline is several), or a program that was run
     WRITE_PATH = "write.path"  # of a file that was written, edited, moved to or deleted
     WRITE_CONTENT = "write.content"  # what was put into a file: the whole of it, or the lines that an edit added
     EDIT_REMOVED = "edit.removed"  # the lines that an edit took out

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from inspector.signatures import transcript
-from inspector.signatures.places import TRANSCRIPT, Field, Place
+from inspector.signatures import deeds, transcript
+from inspector.signatures.places import DEEDS, TRANSCRIPT, Field, Place
 from inspector.trajectory import Trajectory
 
 
@@ -18,4 +18,7 @@ class Surface(NamedTuple):
     fields: Callable[[Trajectory, frozenset[Place]], Sequence[Field]]
 
 
-SURFACES = (Surface(frozenset(TRANSCRIPT), transcript.texts_of, transcript.fields_of),)
+SURFACES = (
+    Surface(frozenset(TRANSCRIPT), transcript.texts_of, transcript.fields_of),
+    Surface(frozenset(DEEDS), deeds.texts_of, deeds.fields_of),
+)

@@ -7,6 +7,7 @@ Steps that compaction copied are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from inspector.signatures.places import TRANSCRIPT, Field, Place
 from inspector.step_texts import plain
@@ -15,27 +16,47 @@ from inspector.trajectory import Source, Trajectory, text_of
 
 def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> list[str]:
     """The texts of those places, in reading order."""
-    texts: list[str] = []
-    add = texts.append
+    found = _contents(trajectory, places)
+    try:
+        "".join(found)
+    except TypeError:  # parts, numbers, nothing at all: rare, and told apart only here
+        return [text if isinstance(text, str) else _text(text) for text in found]
+    return found
+
+
+def _contents(trajectory: Trajectory, places: frozenset[Place]) -> list[Any]:
+    found: list[Any] = []
+    add = found.append
     messages, prompts, reasoning, tools, actions, observations = (place in places for place in TRANSCRIPT)
     for step in trajectory.document.steps:
         if step.is_copied_context:
             continue
-        if (step.message is not None) and (messages if step.source is Source.AGENT else prompts):
-            add(step.message if type(step.message) is str else text_of(step.message))
-        if reasoning and step.reasoning_content is not None:
-            add(step.reasoning_content)
-        if step.tool_calls and (tools or actions):
-            for call in step.tool_calls:
+        if (messages if step.source is Source.AGENT else prompts) and (message := step.message) is not None:
+            add(message)
+        if reasoning and (thought := step.reasoning_content) is not None:
+            add(thought)
+        if (actions or tools) and (calls := step.tool_calls):
+            for call in calls:
                 if tools:
                     add(call.function_name)
                 if actions:
-                    for value in call.arguments.values():
-                        add(value if type(value) is str else plain(value))
-        if observations and step.observation is not None:
-            for result in step.observation.results:
-                add(result.content if type(result.content) is str else text_of(result.content))
-    return texts
+                    found += [_Argument(value) if type(value) is list else value for value in call.arguments.values()]
+        if observations and (observation := step.observation) is not None:
+            for result in observation.results:
+                add(result.content)
+    return found
+
+
+class _Argument(NamedTuple):
+    """A list that is an argument, and not the parts of a content."""
+
+    value: list[Any]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, _Argument):
+        return plain(content.value)
+    return text_of(content) if content is None or isinstance(content, list) else plain(content)
 
 
 def fields_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Field]:

@@ -1,0 +1,40 @@
+"""The texts of an agent's actions, for rules that look at what was run and changed and not at all that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.actions import Action, Kind, actions
+from inspector.signatures.places import Field, Place
+from inspector.trajectory import Trajectory
+
+
+def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> list[str]:
+    """The texts of those places, in the order of the actions."""
+    return [text for place, text, _ in _texts(trajectory) if place in places]
+
+
+def fields_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Field]:
+    """The address of each text that `texts_of` gives, in the same order."""
+    return [_field(place, action) for place, _, action in _texts(trajectory) if place in places]
+
+
+def _texts(trajectory: Trajectory) -> Iterator[tuple[Place, str, Action]]:
+    for action in actions(trajectory).done:
+        if action.kind in (Kind.COMMAND, Kind.CODE):
+            yield Place.COMMAND, action.text, action
+        elif action.kind is Kind.READ:
+            yield Place.READ_PATH, action.path, action
+        elif action.kind in (Kind.WRITE, Kind.EDIT, Kind.DELETE):
+            yield Place.WRITE_PATH, action.path, action
+            if action.text:
+                yield Place.WRITE_CONTENT, action.text, action
+            if action.removed:
+                yield Place.EDIT_REMOVED, action.removed, action
+
+
+def _field(place: Place, action: Action) -> Field:
+    span = action.span
+    if place is Place.COMMAND and action.verbatim:
+        return Field(place, span.step, span.field, span.start)
+    return Field(place, span.step, span.field, fixed=span)
