@@ -162,6 +162,8 @@ class SegmentWriter:
         if segment is not None:
             segment.cut_back()
             segment.close()
+            if segment.size == 0:  # a full disk would otherwise fill with empty files, one a refused append
+                path_of(self._root, project, segment.id).unlink(missing_ok=True)
 
 
 class _OpenSegment:

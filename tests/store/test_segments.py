@@ -395,3 +395,15 @@ def test_a_deleted_line_leaves_its_frame_to_the_others(tmp_path):
     assert [key for key, _ in moved] == keys[:4] + keys[5:]
     assert SegmentReader(tmp_path).lines(PROJECT, [place for _, place in moved]) == lines[:4] + lines[5:]
     assert zstd_plain(path_of(tmp_path, PROJECT, places[0].segment).read_bytes()) == b""
+
+
+def test_a_refused_first_append_leaves_no_empty_file(tmp_path, monkeypatch, stretches):
+    writer = SegmentWriter(tmp_path, max_bytes=1 << 20)
+
+    def full(descriptor, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StorageFull):
+        writer.append(PROJECT, stretches(b"{}"))
+    assert list(tmp_path.rglob("*.seg")) == []
