@@ -99,10 +99,9 @@ def _delete(command: Command) -> Touched:
 
 
 def _move(command: Command) -> Touched:
-    *sources, target = _operands(command.words[1:]) or [None]
-    if target is None or not sources:
-        return
-    for source in sources:
+    operands = _operands(command.words[1:])
+    for source in operands[:-1]:
+        sources, target = operands[:-1], operands[-1]
         if command.name == "mv":
             yield {"kind": Kind.DELETE, "path": source.text}
         inside = target.text.endswith("/") or len(sources) > 1

@@ -123,14 +123,8 @@ def test_actions_are_read_once():
 
 
 pieces = [
-    *("rm ", "'a b' ", '"x$Y" ', "> f ", ">> g
-", "| tee h ", "cat <<E
-body é
-E
-", "; ", "&& ", "|| true
-", "bash -c 'rm z' "),
-    *("python -c \"open('q','w')\" ", "😀 ", "$(ls) ", "(", ")", "\
-"),
+    *("rm ", "'a b' ", '"x$Y" ', "> f ", ">> g\n", "| tee h ", "cat <<E\nbody é\nE\n", "; ", "&& ", "|| true\n", "bash -c 'rm z' "),
+    *("python -c \"open('q','w')\" ", "😀 ", "$(ls) ", "(", ")", "\\\n"),
 ]
 
 
