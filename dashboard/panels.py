@@ -12,6 +12,7 @@ from inspector.client.http import Api, ApiError
 
 Json = Mapping[str, Any]
 Range = Callable[[], Json | None] | None  # asked for only when it is to be shown
+Which = Callable[[str | None], str | None]
 NOTE = "a note for whoever reads the decision"
 STATES = ("quarantined", "active", "probation", "watch", "retired")
 STATE_MEANING = {
@@ -42,12 +43,15 @@ def account(opened: Api, buttons: Mapping[str, str], component: Mapping[str, str
             st.button("Sign out", key="sign-out", on_click=session.sign_out, args=(opened,))
 
 
-def judge(opened: Api, line: Json, reward: Range, after: Callable[[str], None]) -> None:
-    """Accept, quarantine or override; `after` is called with the key that was judged."""
+def judge(opened: Api, line: Json, reward: Range, after: Callable[[str], None], which: Which = lambda shown: shown) -> None:
+    """Accept, quarantine or override; `after` is called with the key that was judged.
+
+    `which` says what the person looks at when a key is pressed, where that may no longer be `line`.
+    """
     key = line["key"]
     st.text_input("Note", key=f"note-{key}", placeholder=NOTE, label_visibility="collapsed", max_chars=10_000)
     with st.container(horizontal=True, gap="small"):
-        act = {"args": (opened, line, after)}
+        act = {"args": (opened, line["key"], after, which)}
         st.button("Accept", key="accept", shortcut=keys.JUDGING["accept"], on_click=_judged("accept"), **act)  # type: ignore[arg-type]
         st.button("Quarantine", key="quarantine", shortcut=keys.JUDGING["quarantine"], on_click=_judged("quarantine"), **act)  # type: ignore[arg-type]
         scored = line["reward"] is not None
@@ -61,18 +65,21 @@ def _override(opened: Api, line: Json, reward: Range, after: Callable[[str], Non
     st.caption(f"Paid {wording.amount(line['reward'])}; {wording.reward_range(reward() if reward else None)}.")
     wanted = line["reward_override"] if line["reward_override"] is not None else 0.0
     st.number_input("Reward to use", value=float(wanted), step=0.1, format="%g", key=f"reward-{line['key']}")
-    st.button("Override", key="override", type="primary", on_click=_judged("override"), args=(opened, line, after))
+    st.button("Override", key="override", type="primary", on_click=_judged("override"), args=(opened, line["key"], after, lambda shown: shown))
 
 
-def _judged(judgement: str) -> Callable[[Api, Json, Callable[[str], None]], None]:
-    def act(opened: Api, line: Json, after: Callable[[str], None]) -> None:
-        key = line["key"]
+def _judged(judgement: str) -> Callable[[Api, str, Callable[[str], None], Which], None]:
+    def act(opened: Api, shown: str, after: Callable[[str], None], which: Which) -> None:
+        key = which(shown)
+        if key is None or (key, judgement) == st.session_state.get("last-act"):  # a key that was pressed twice
+            return
         reward = float(st.session_state[f"reward-{key}"]) if judgement == "override" else None
         try:
             decision = opened.review(key, judgement, note=st.session_state.get(f"note-{key}", ""), reward=reward)
         except ApiError as error:
             st.session_state["failed"] = wording.failure(error.reason, error.path)
             return
+        st.session_state["last-act"] = (key, judgement) if judgement != "override" else None
         st.session_state["said"] = f"{_PAST[judgement]}, logged as seq {decision['seq']}"
         after(key)
 

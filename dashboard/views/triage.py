@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import keys, panels, session, wording
-from dashboard.components.queue import queue
+from dashboard.components.queue import queue, told
 from inspector.client.http import ApiError
 
 PAGE = 25
@@ -28,12 +28,25 @@ def go_to(after: str | None) -> None:
         st.query_params["after"] = after
 
 
+def chosen(shown: str | None) -> str | None:
+    """What a person looks at: `shown`, as the page has it, unless the browser has said since that they moved on."""
+    said = told()
+    if said is not None and said != st.session_state.get("said-chosen"):
+        st.session_state["said-chosen"] = st.session_state["chosen"] = shown = said
+    return shown
+
+
 def choose_next(judged: str) -> None:
     """After a judgement the next in the list is looked at."""
     listed = st.session_state.get("queue", [])
     at = listed.index(judged) if judged in listed else -1
     left = [key for key in listed[at + 1 :] + listed[: max(at, 0)] if key != judged]
     st.session_state["chosen"] = left[0] if left else None
+
+
+def open_episode(shown: str) -> None:
+    """Remembered, since the run that opens it may be cut short by the next key."""
+    st.session_state["go"] = chosen(shown)
 
 
 def filters() -> dict[str, str]:
@@ -75,6 +88,8 @@ def heading(shown: int, scanned: int, more: bool, narrowed: dict[str, str]) -> N
 
 
 narrowed = filters()
+if go := st.session_state.pop("go", None):
+    st.switch_page(session.EPISODE_PAGE, query_params={"key": go, **narrowed})
 if narrowed.get("environment") and "@" not in narrowed["environment"]:
     st.info("An environment is named with its version: team/name@version.")
     st.stop()
@@ -84,23 +99,21 @@ heading(len(lines), page["scanned"], page["next"] is not None, narrowed)
 st.session_state["queue"] = [line["key"] for line in lines]
 if not lines:
     st.write("Nothing here waits for a person." if page["next"] is None else "Nothing on this stretch of the list; the next page looks further.")
-chosen = st.session_state.get("chosen")
-if chosen not in st.session_state["queue"]:
-    chosen = lines[0]["key"] if lines else None
+at = chosen(st.session_state.get("chosen"))
+if at not in st.session_state["queue"]:
+    at = lines[0]["key"] if lines else None
+    st.session_state["chosen"] = at
 if lines:
-    picked = queue([wording.queue_row(line, narrowed) for line in lines], chosen)
-    chosen = picked if picked in st.session_state["queue"] else chosen
-    st.session_state["chosen"] = chosen
-line = next((line for line in lines if line["key"] == chosen), None)
+    queue([wording.queue_row(line, narrowed) for line in lines], at)
+line = next((line for line in lines if line["key"] == at), None)
 below = st.columns([3, 2], vertical_alignment="bottom")
 if line is not None:
     with below[0]:
         st.text(f"{wording.shown(line['id'])} — {line['verdict']}, {wording.decided(line)}")
-        panels.judge(opened, line, None, choose_next)
+        panels.judge(opened, line, None, choose_next, which=chosen)
 with below[1], st.container(horizontal=True, horizontal_alignment="right"):
-    if line is not None and st.button("Open", key="open", shortcut=keys.TRIAGE["open"]):
-        st.session_state["filters"] = narrowed
-        st.switch_page(session.EPISODE_PAGE, query_params={"key": line["key"], **narrowed})
+    if line is not None:
+        st.button("Open", key="open", shortcut=keys.TRIAGE["open"], on_click=open_episode, args=(line["key"],))
     if st.query_params.get("after"):
         st.button("First page", key="first page", shortcut=keys.TRIAGE["first page"], on_click=go_to, args=(None,))
     if page["next"]:

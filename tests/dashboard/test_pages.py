@@ -44,7 +44,7 @@ def test_a_revoked_session_is_told_to_sign_in_again(pages, served, monkeypatch):
 
 def test_triage_says_what_waits_and_why(pages, waiting):
     app = pages()
-    rows = {row["key"]: row for row in given(app, "queue")["rows"]}
+    rows = {row["key"]: row for row in given(app, "list")["rows"]}
     row = rows[waiting["one"]]
     assert (row["verdict"], row["reward"], row["action"].split()[0]) == ("quarantine", "1", "exclude")
     assert "timed out" in row["why"]
@@ -56,7 +56,7 @@ def test_triage_says_what_waits_and_why(pages, waiting):
 
 def test_filters_stand_in_the_address_and_narrow_at_the_service(pages, waiting):
     app = pages(run="r")
-    rows = given(app, "queue")["rows"]
+    rows = given(app, "list")["rows"]
     assert [row["key"] for row in rows] == [waiting["one"]]
     assert rows[0]["address"].endswith("&run=r")
     app.text_input(key="run").set_value("no such run").run()
@@ -66,11 +66,11 @@ def test_filters_stand_in_the_address_and_narrow_at_the_service(pages, waiting):
 
 def test_a_judgement_in_triage_goes_to_the_next(pages, waiting, served):
     app = pages()
-    first = given(app, "queue")["chosen"]
+    first = given(app, "list")["chosen"]
     app.text_input(key=f"note-{first}").set_value("looks right")
     app.button(key="accept").click().run()
     assert not app.exception
-    assert given(app, "queue")["chosen"] != first
+    assert given(app, "list")["chosen"] != first
     with served.api() as api:
         detail = api.trajectory(first)
     assert (detail["summary"]["verdict"], detail["reviews"][0]["note"], detail["by_person"]) == ("accept", "looks right", True)

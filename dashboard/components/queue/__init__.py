@@ -13,8 +13,17 @@ from dashboard.shapes import QueueRow
 _HERE = Path(__file__).parent
 
 
-def queue(rows: Sequence[QueueRow], chosen: str | None) -> str | None:
-    """Mount it; the key that a person has just chosen."""
+KEY = "list"
+
+
+def told() -> str | None:
+    """The key that a person last chose, as the browser said it; callbacks may ask too."""
+    state = st.session_state.get(KEY)
+    return state.get("chosen") if state else None
+
+
+def queue(rows: Sequence[QueueRow], chosen: str | None) -> None:
+    """Mount it with `chosen` marked."""
     mount = st.components.v2.component(
         "inspector_queue",
         html="<div class='ins-mount'></div>",
@@ -22,5 +31,4 @@ def queue(rows: Sequence[QueueRow], chosen: str | None) -> str | None:
         js=(_HERE / "queue.js").read_text(),
         isolate_styles=False,
     )
-    told = mount(data={"rows": msgspec.to_builtins(list(rows)), "chosen": chosen}, key="queue", on_chosen_change=lambda: None)
-    return told.chosen  # type: ignore[no-any-return]
+    mount(data={"rows": msgspec.to_builtins(list(rows)), "chosen": chosen}, key=KEY, on_chosen_change=lambda: None)

@@ -3,7 +3,7 @@
 const views = new WeakMap();
 
 export default function (component) {
-  const { data, parentElement, setTriggerValue } = component;
+  const { data, parentElement, setStateValue } = component;
   const mount = parentElement.querySelector(".ins-mount"); // beside it lies the style sheet
   const held = views.get(parentElement) ?? {};
   views.set(parentElement, held);
@@ -12,8 +12,7 @@ export default function (component) {
     if (!key || key === held.chosen) return;
     held.chosen = key;
     mark(held);
-    clearTimeout(held.soon);
-    held.soon = setTimeout(() => setTriggerValue("chosen", key), 120);
+    setStateValue("chosen", key); // at once: a key that judges must come after it
   };
   const told = JSON.stringify(data.rows);
   if (told !== held.told || !mount.firstChild) {
@@ -28,7 +27,6 @@ export default function (component) {
   }
   return () => {
     document.removeEventListener("keydown", held.pressed);
-    clearTimeout(held.soon);
     views.delete(parentElement);
   };
 }

@@ -135,7 +135,10 @@ class View {
     this.scroll.append(this.above, this.below);
     this.root.append(this.findings, this.toolbar(), this.scroll);
     parent.replaceChildren(this.root);
-    this.scroll.onscroll = () => this.later();
+    this.scroll.onscroll = () => {
+      if (performance.now() - (this.moved ?? -1e9) > 300) this.toEnd = this.scroll.scrollTop + this.scroll.clientHeight >= this.scroll.scrollHeight - 2;
+      this.later();
+    };
     this.onKey = (event) => this.pressed(event);
     this.onSelect = () => this.selecting();
     document.addEventListener("keydown", this.onKey);
@@ -346,7 +349,8 @@ class View {
       this.above.style.height = `${this.heights.before(Math.min(...this.rows.keys()))}px`;
       this.below.style.height = `${this.heights.before(this.total) - this.heights.before(last + 1)}px`;
       const wanted = this.heights.before(anchor) + Math.min(into, this.heights.each[anchor]);
-      if (Math.abs(wanted - top) > 1) this.scroll.scrollTop = wanted;
+      if (this.toEnd) this.scroll.scrollTop = this.scroll.scrollHeight; // heights are guesses until measured: the end stays the end
+      else if (Math.abs(wanted - top) > 1) this.scroll.scrollTop = wanted;
       const [again, end] = this.range();
       if (again >= from && end <= to) break;
     }
@@ -539,6 +543,8 @@ class View {
     const at = Math.min(Math.max(place.step, 0), Math.max(this.total - 1, 0));
     this.current = { step: at, field: place.field ?? "", start: place.start ?? 0, end: place.end ?? 0 };
     const turn = (this.turn = (this.turn ?? 0) + 1);
+    this.toEnd = false;
+    this.moved = Number.MAX_VALUE;
     this.scroll.scrollTop = this.heights.before(at);
     this.render();
     await this.load(Math.floor(at / CHUNK) * CHUNK);
@@ -559,6 +565,7 @@ class View {
         this.render();
       }
     }
+    this.moved = performance.now();
     if (focus) this.scroll.focus({ preventScroll: true });
   }
 
