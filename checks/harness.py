@@ -79,10 +79,11 @@ def no_tool_was_called(trajectory: Trajectory, *, turns: Annotated[int, msgspec.
         yield Finding(message=f"{len(agent.tool_definitions)} tools were offered and none was called in {len(own)} turns", score=0.5)
 
 
+_MARKS = ("<tool_", "<function_result", "<observation", "[TOOL_RESULTS]", "<|", "Observation:")  # one of them, before the slower look
 _IMAGINED = re.compile(
     r"^[ \t]*(?:<(?:tool_response|function_results?|tool_output|tool_result|observation)>|\[TOOL_RESULTS\]|<\|(?:tool_response|observation)\|?>)"
     r"|^[ \t]*Action(?: Input)?:[^\n]*\n+(?:Action Input:[^\n]*\n+)?Observation:[ \t]*\S",
-    re.MULTILINE | re.IGNORECASE,
+    re.MULTILINE,
 )
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
@@ -118,6 +119,8 @@ def tool_output_imagined(trajectory: Trajectory) -> Iterator[Finding]:
     """
     for at, step in trajectory.own_steps:
         text = text_of(step.message) if step.source is Source.AGENT else ""
+        if not any(mark in text for mark in _MARKS):
+            continue
         fences = [block.span() for block in _FENCE.finditer(text)] if "```" in text else []
         for imagined in _IMAGINED.finditer(text):
             if not any(start <= imagined.start() < end for start, end in fences):

@@ -16,6 +16,7 @@ from inspector.verdict import Span
 
 Found = Iterator[Action | Unread]
 _LINES = ("command", "cmd", "commands", "keystrokes", "keys", "script", "bash_command", "shell_command", "input", "code", "source")
+_SURELY = ("command", "cmd", "commands", "keystrokes", "bash_command", "shell_command")  # whatever the tool is called
 _CODE = ("code", "script", "source", "input", "command", "cell")
 _PATHS = ("path", "file_path", "filepath", "filename", "file_name", "file", "target_file", "absolute_path", "notebook_path", "uri")
 _CONTENTS = ("content", "contents", "file_text", "text", "new_source", "code_edit", "new_content", "data", "body")
@@ -36,11 +37,11 @@ def of_call(call: ToolCall, step: int, number: int) -> Found:
         yield from _file(verb, args)
     elif _is_patch(name, args):
         yield from patches.actions(args.passage(args.first(_PATCHES) or "patch"))
-    elif _PYTHON.search(name) and (key := args.first(_CODE)):
+    elif (key := args.first(_CODE)) and (_PYTHON.search(name) or (key in ("code", "cell", "source") and not args.shell())):
         yield from program.of_python(args.passage(key), of_shell)
     elif (args.first(_PATHS) and _FILES.search(name)) or (args.first(_PATHS) and (args.first(_OLD) or args.first(_NEW))):
         yield from _file(name, args)
-    elif (key := args.first(_LINES)) and (_SHELL.search(name) or key in ("command", "cmd", "commands", "keystrokes", "bash_command", "shell_command")):
+    elif (key := args.first(_LINES)) and (_SHELL.search(name) or key in _SURELY):
         yield from _lines(args, key)
     else:
         yield Action(Kind.TOOL, args.whole(), path=call.function_name)
@@ -61,6 +62,10 @@ class _Arguments:
     def text(self, names: tuple[str, ...]) -> str:
         name = self.first(names)
         return plain(self._values[name]) if name else ""
+
+    def shell(self) -> bool:
+        """Whether the call says that its code is a shell's."""
+        return str(self._values.get("language", self._values.get("lang", ""))).lower() in ("bash", "sh", "shell")
 
     def passage(self, name: str) -> Passage:
         """An argument as it stands in the record, as JSON where it is no text."""

@@ -100,8 +100,10 @@ def _delete(command: Command) -> Touched:
 
 def _move(command: Command) -> Touched:
     operands = _operands(command.words[1:])
-    for source in operands[:-1]:
-        sources, target = operands[:-1], operands[-1]
+    if len(operands) < 2:
+        return
+    sources, target = operands[:-1], operands[-1]
+    for source in sources:
         if command.name == "mv":
             yield {"kind": Kind.DELETE, "path": source.text}
         inside = target.text.endswith("/") or len(sources) > 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import tree_sitter
 import tree_sitter_bash
 
@@ -56,8 +57,7 @@ class Unparsable(Exception):
     """The text is too long, took too long, or is no shell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(msgspec.Struct, frozen=True, gc=False):
     """One word of a command, unquoted; what a shell would fill in stands as it was written."""
 
     text: str

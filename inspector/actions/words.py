@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
 
 from inspector.verdict import Span
 
@@ -22,8 +23,7 @@ class Kind(StrEnum):
     TOOL = "tool"  # a call of anything else: `path` is the tool's name
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True, gc=False):
     """One thing that the agent did, and where the record says so."""
 
     kind: Kind
@@ -39,16 +39,14 @@ class Action:
     swallowed: bool = False  # a command whose failure was thrown away by `|| true`
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(msgspec.Struct, frozen=True, gc=False):
     """A piece that could not be parsed: it was read as plain text alone."""
 
     span: Span
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(msgspec.Struct, frozen=True, gc=False):
     """A text that the agent gave to a tool, and where it stands; `offset` None where it is no piece of a field as it is."""
 
     text: str
@@ -82,4 +80,4 @@ def below(action: Action, folder: str) -> Action:
     """The action as seen from where `cd` had gone."""
     if not folder or not action.path or action.path.startswith(("/", "~", "$")):
         return action
-    return replace(action, path=f"{folder.rstrip('/')}/{action.path.removeprefix('./')}")
+    return msgspec.structs.replace(action, path=f"{folder.rstrip('/')}/{action.path.removeprefix('./')}")
