@@ -221,14 +221,13 @@ class Auditor:
     def _count(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> None:
         """Members of groups, honest rewards and confirmed exploits; a second audit of a trajectory counts nothing again."""
         members: dict[int, int] = {}
-        again: set[tuple[int, int]] = set()
         honest: dict[int, dict[int, tuple[int, float]]] = {}
         exploits: dict[int, int] = {}
         for j in judged:
             subject = j.audited.subject
             if subject.key in earlier:
                 if subject.group_id is not None:
-                    again.add((subject.project, subject.group_id))
+                    members.setdefault(subject.group_id, 0)  # counted already; its group is decided anew, but not before it is complete
                 continue
             if subject.group_id is not None:
                 members[subject.group_id] = members.get(subject.group_id, 0) + 1
@@ -239,8 +238,7 @@ class Auditor:
                 count, total = of_project.get(subject.environment_version, (0, 0.0))
                 of_project[subject.environment_version] = (count + 1, total + subject.reward)
         projects = {j.audited.subject.group_id: j.audited.subject.project for j in judged}
-        complete = groups.count_audited(session, members)
-        work.add_groups(session, sorted({(projects[group], group) for group in complete} | again))
+        work.add_groups(session, sorted((projects[group], group) for group in groups.count_audited(session, members)))
         for project in sorted(honest):
             environments.learn_honest(session, project, honest[project])
         environments.count_exploits(session, exploits)

@@ -56,7 +56,7 @@ def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[t
 
 
 def count_audited(session: Session, audited: Mapping[int, int]) -> list[int]:
-    """Count members whose fast lane is done; the groups that are complete by it, or were before and got a late member."""
+    """Count members whose fast lane is done; the groups that are complete by it, or were before and got a late member or (0) another audit of one."""
     if not audited:
         return []
     ids = sorted(audited)

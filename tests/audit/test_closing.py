@@ -68,6 +68,17 @@ def test_two_audits_of_one_trajectory_that_close_at_once_both_close(desk: Desk) 
     assert len(desk.feed()) == 20
 
 
+def test_another_audit_of_a_member_does_not_decide_a_group_that_still_waits_for_others(desk: Desk) -> None:
+    desk.post(member(0, size=4, verifier=FAILED), member(1, size=4))
+    desk.audit()
+    again(desk, "m1")
+    desk.audit()
+    assert desk.stored("m1").action is Action.KEEP, "two more are to come"
+    desk.post(member(2, size=4), member(3, size=4))
+    desk.audit()
+    assert desk.stored("m1").final
+
+
 def test_a_late_member_of_a_group_of_unknown_size_becomes_final(desk: Desk) -> None:
     desk.post(member(0), member(1))
     desk.audit()
