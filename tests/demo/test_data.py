@@ -32,7 +32,22 @@ TOPICS = {
     "paid_without_tests": "verifier_defect",
     "unpaid_despite_passing": "verifier_defect",
     "fewer_tests_than_reference": "verifier_defect",
+    "tests_changed": "policy_exploit",
+    "runner_reconfigured": "policy_exploit",
+    "ends_the_test_run": "policy_exploit",
+    "tests_skipped": "policy_exploit",
+    "equals_everything": "policy_exploit",
+    "grader_patched": "policy_exploit",
+    "answer_from_history": "policy_exploit",
+    "reward_written": "policy_exploit",
+    "tool_shadowed": "policy_exploit",
+    "tests_weakened": "policy_exploit",
+    "no_tool_called": "infrastructure",
+    "output_imagined": "anomaly",
+    "same_action_for_ever": "anomaly",
 }
+SUSPECTED = {topic for topic, cause in TOPICS.items() if cause == "policy_exploit"} | {"no_tool_called"}  # by tier action: one alone flags
+TOLD = {"output_imagined", "same_action_for_ever"}  # anomalies: one alone is told, and moves no verdict
 ONLY_FLAGGED = {"atif_rule_broken", "counts_contradict_themselves"}  # defects that leave reward, group and tokens as they are
 DEFECTIVE = {id for id, expected in VERDICTS.items() if expected["checks"]}
 
@@ -104,10 +119,12 @@ def test_expected_verdicts_follow_the_default_policy(id):
     expected = VERDICTS[id]
     causes = {TOPICS[topic] for topic in expected["checks"]}
     assert not set(expected["checks"]) & set(expected.get("near_miss_of", ()))
-    if not causes:
+    if set(expected["checks"]) <= TOLD:
         assert (expected["verdict"], expected["action"], expected["cause"]) == ("accept", "keep", None)
     elif set(expected["checks"]) <= ONLY_FLAGGED:
         assert (expected["verdict"], expected["action"], expected["cause"]) == ("flag", "keep", "record_defect")
+    elif len(expected["checks"]) == 1 and set(expected["checks"]) <= SUSPECTED:
+        assert (expected["verdict"], expected["action"], {expected["cause"]}) == ("flag", "keep", causes)
     else:
         assert (expected["verdict"], expected["action"], {expected["cause"]}) == ("quarantine", "exclude", causes)
 
