@@ -8,8 +8,8 @@ Shell is parsed by tree-sitter and Python by ast, both within bounds; what canno
 `unread`. Nothing is ever run, and no path is looked up.
 """
 
-from inspector.actions.program import dotted, parsed
+from inspector.actions.program import dotted, fragment
 from inspector.actions.reading import Actions, actions
 from inspector.actions.words import Action, Kind, Passage, Unread
 
-__all__ = ["Action", "Actions", "Kind", "Passage", "Unread", "actions", "dotted", "parsed"]
+__all__ = ["Action", "Actions", "Kind", "Passage", "Unread", "actions", "dotted", "fragment"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import shlex
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -32,6 +33,16 @@ def parsed(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def fragment(text: str) -> ast.Module | None:
+    """A piece of a program, as edits hold it: indented, or with its last block still open. None where it is no Python even so."""
+    plain = textwrap.dedent(text.strip("\n"))
+    last = plain.rstrip().rpartition("\n")[2]
+    closed = f"{plain.rstrip()}\n{' ' * (len(last) - len(last.lstrip()) + 1)}pass" if last.endswith(":") else None
+    without_last = plain.rstrip().rpartition("\n")[0]
+    indented = f"if True:\n{textwrap.indent(text, ' ')}"
+    return next((tree for attempt in (plain, closed, indented, without_last) if attempt and (tree := parsed(attempt)) is not None), None)
 
 
 def of_python(passage: Passage, shell: Callable[[Passage], Found]) -> Found:
