@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-import msgspec
 from sqlmodel import Session
 
 from inspector.errors import BadSubmission
@@ -39,7 +38,7 @@ def judge(session: Session, project: int, key: UUID, person: str, judgement: Jud
     standing = verdicts.lock(session, project, key)
     verdict, action = _MEANING[judgement]
     cause = None if judgement is JudgementOfPerson.ACCEPT else standing.cause
-    verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=cause, by_person=True)
+    verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=cause)
     [about] = trajectories.summaries(session, project, [key])
     mode = runs.modes(session, [subject.run]).get(subject.run, Mode.OBSERVE) if subject.run is not None else Mode.OBSERVE
     author, reasons = f"person:{person}", (f"judged by {person}",)
@@ -90,20 +89,13 @@ def revoke(session: Session, project: int, check: str, version: int, person: str
 
 
 def _take_back(session: Session, project: int, keys: list[UUID], reason: str, author: str) -> None:
-    standing = verdicts.stored(session, project, keys)
-    found = trajectories.summaries(session, project, keys)
-    for key in keys:
-        verdicts.decide(session, key, verdict=Verdict.ACCEPT, action=Action.KEEP, reward_override=None, cause=None, by_person=False)
-    entries = [
-        Numbered(_about(about, Action.KEEP, None, author=author, mode=Mode.OBSERVE, supersedes=standing[about.key].seq, reasons=(reason,)), about.key)
-        for about in found
-    ]
-    run_modes = {r.run: r.mode for r in runs.page(session, project, None, 10_000)}
-    decisions.append(session, project, [Numbered(_in_mode(e.decision, run_modes), e.key) for e in entries])
-
-
-def _in_mode(decision: Decision, modes: dict[str, Mode]) -> Decision:
-    return msgspec.structs.replace(decision, mode=modes.get(decision.run or "", Mode.OBSERVE))
+    superseded = verdicts.take_back(session, keys)
+    modes = trajectories.modes(session, list(superseded))
+    entries = []
+    for about in trajectories.summaries(session, project, superseded):
+        mode, supersedes = modes.get(about.key, Mode.OBSERVE), superseded[about.key]
+        entries.append(Numbered(_about(about, Action.KEEP, None, author=author, mode=mode, supersedes=supersedes, reasons=(reason,)), about.key))
+    decisions.append(session, project, entries)
 
 
 def _about(

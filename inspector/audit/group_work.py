@@ -36,9 +36,8 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim]) -> dict[in
             continue
         for at in judged.confirmed_exploits:
             exploits[found[at].task] = exploits.get(found[at].task, 0) + 1
-        out = [m for m in found if ACTIONS[m.action] is not Action.EXCLUDE and not m.by_person]
-        verdicts.exclude(session, [m.key for m in out])
-        entries.setdefault(wanted[group], []).extend(_entry(m, names[group], run_names, now, judged.reason, policy.name) for m in out)
+        out = verdicts.exclude(session, [m.key for m in found if ACTIONS[m.action] is not Action.EXCLUDE])
+        entries.setdefault(wanted[group], []).extend(_entry(m, names[group], run_names, now, judged.reason, policy.name) for m in found if m.key in out)
     environments.count_exploits(session, exploits)
     verdicts.finish(session, [m.key for found in members.values() for m in found])
     return entries

@@ -29,7 +29,6 @@ class Member(NamedTuple):
     action: int
     reward_override: float | None
     seq: int | None
-    by_person: bool
     task: int
     run: int | None
     environment: str
@@ -90,7 +89,7 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
     rows = (
         driver(session)
         .execute(
-            "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq, v.by_person,"
+            "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq,"
             " t.task, t.run, e.environment, e.version, k.task"
             " FROM trajectory t JOIN verdict v USING (key) JOIN task k ON k.id = t.task JOIN environment_version e ON e.id = t.environment_version"
             " WHERE t.group_id = ANY(%s) ORDER BY t.group_id, t.key",

@@ -186,12 +186,23 @@ def first_findings(session: Session, keys: Iterable[UUID]) -> dict[UUID, Finding
     return {key: msgspec.json.decode(body, type=Finding) for key, body in rows}
 
 
-def decide(session: Session, key: UUID, *, verdict: Verdict, action: Action, reward_override: float | None, cause: Cause | None, by_person: bool) -> None:
-    """Put another decision in the place of what stands; nothing waits for a person after it."""
+def decide(session: Session, key: UUID, *, verdict: Verdict, action: Action, reward_override: float | None, cause: Cause | None) -> None:
+    """Put a person's decision in the place of what stands; nothing waits for a person after it."""
     driver(session).execute(
-        "UPDATE verdict SET verdict = %s, action = %s, reward_override = %s, cause = %s, by_person = %s, open = false, final = true WHERE key = %s",
-        (int(verdict), ACTION_CODE[action], reward_override, CAUSE_CODE[cause], by_person, key),
+        "UPDATE verdict SET verdict = %s, action = %s, reward_override = %s, cause = %s, by_person = true, open = false, final = true, retry = false"
+        " WHERE key = %s",
+        (int(verdict), ACTION_CODE[action], reward_override, CAUSE_CODE[cause], key),
     )
+
+
+def take_back(session: Session, keys: Sequence[UUID]) -> dict[UUID, int | None]:
+    """Accept and keep these, but for what a person judged meanwhile: which they are, with the number of what stood."""
+    rows = driver(session).execute(
+        "UPDATE verdict SET verdict = %s, action = %s, reward_override = NULL, cause = NULL, open = false, final = true, retry = false"
+        " WHERE key = ANY(%s) AND NOT by_person RETURNING key, seq",
+        (int(Verdict.ACCEPT), ACTION_CODE[Action.KEEP], list(keys)),
+    )
+    return dict(rows.fetchall())
 
 
 def not_quarantined(session: Session, keys: Sequence[UUID]) -> list[UUID]:
@@ -200,9 +211,13 @@ def not_quarantined(session: Session, keys: Sequence[UUID]) -> list[UUID]:
     return [row[0] for row in rows]
 
 
-def exclude(session: Session, keys: Sequence[UUID]) -> None:
-    """These are out with their group; what their own checks said stays."""
-    driver(session).execute("UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s)", (ACTION_CODE[Action.EXCLUDE], list(keys)))
+def exclude(session: Session, keys: Sequence[UUID]) -> set[UUID]:
+    """These are out with their group, but for what a person judged meanwhile; which they are. What their own checks said stays."""
+    rows = driver(session).execute(
+        "UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s) AND NOT by_person RETURNING key",
+        (ACTION_CODE[Action.EXCLUDE], list(keys)),
+    )
+    return {row[0] for row in rows.fetchall()}
 
 
 def finish(session: Session, keys: Sequence[UUID]) -> None:
