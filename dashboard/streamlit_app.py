@@ -5,8 +5,7 @@ import streamlit as st
 from dashboard import panels, session
 
 st.set_page_config(page_title="inspector", layout="wide")
-opened = session.api()
-session.person(opened)
+session.api()
 page = st.navigation(
     [
         st.Page(session.TRIAGE_PAGE, title="Triage", default=True),

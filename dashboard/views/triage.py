@@ -82,7 +82,10 @@ def listed(narrowed: dict[str, str]) -> dict[str, Any]:
 
 def heading(shown: int, scanned: int, more: bool, narrowed: dict[str, str]) -> None:
     """How many wait, and what of them is here."""
-    counts = opened.get("/v1/triage/counts")
+    try:
+        counts = opened.get("/v1/triage/counts")
+    except ApiError as error:
+        session.stop(error)
     beyond = f", {scanned:,} looked at" if narrowed else ""
     st.caption(f"**{wording.counted(counts['waiting'], counts['most'])}** · {shown} on this page{beyond}{', more follow' if more else ''}")
 
