@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from inspector.cli import auditing, checks, decisions, demo, environments, keys, posting, runs, serving, status
+from inspector.cli import auditing, checks, decisions, demo, environments, keys, login, posting, runs, serving, status
 
 app = typer.Typer(
     name="inspector",
@@ -19,6 +19,7 @@ app.add_typer(checks.app, name="checks")
 app.command("up")(serving.serve)
 app.command("demo")(demo.run_demo)
 app.command("status")(status.show_status)
+app.command("login")(login.offer_login)
 app.command("post")(posting.post_files)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(environments.app, name="environments")
