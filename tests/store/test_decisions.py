@@ -54,7 +54,7 @@ class Log:
         reward = reward if action is OVERRIDE else None
         with transaction(self.engine) as session:
             key = self._key(session, number)
-            verdicts.decide(session, key, verdict=Verdict.ACCEPT, action=action, reward_override=reward, cause=None, by_person=False)
+            verdicts.decide(session, key, verdict=Verdict.ACCEPT, action=action, reward_override=reward, cause=None)
             self.seqs[number] = decisions.append(session, self.project, [Numbered(self._decision(number, action, reward), key)])
         self._note(f"t{number}", action, reward)
 
