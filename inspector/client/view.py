@@ -94,9 +94,7 @@ class View:
                     state=decision.state, sampling_weight=decision.sampling_weight, seq=decision.seq,
                 )
             )  # fmt: skip
-        subject = decision.trajectory if decision.scope is Scope.TRAJECTORY else decision.group if decision.scope is Scope.GROUP else None
-        if subject is not None:
-            self._remember((decision.scope, subject), decision)
+        self._remember(decision)
 
     def set_state(self, standing: Standing) -> None:
         """A later state replaces an earlier one, whatever order they come in."""
@@ -114,8 +112,8 @@ class View:
         """Replace everything by a snapshot; whoever reads meanwhile sees the old or the new, never a half."""
         fresh = {(standing.environment, standing.version, standing.task): standing for standing in states}
         self._standing = OrderedDict()
-        for decision in decisions:
-            self.apply(decision)
+        for decision in decisions:  # not their modes: the run may be in another by now
+            self._remember(decision)
         self._states = fresh
         self.epoch, self.seq, self.floor = epoch, seq, None
 
@@ -140,7 +138,14 @@ class View:
         if epoch and (epoch != self.epoch or seq > self.seq):
             self.floor = (epoch, seq)
 
-    def _remember(self, subject: tuple[Scope, str], decision: Decision) -> None:
+    def _remember(self, decision: Decision) -> None:
+        # What names its trajectory is about that one, even where its group was decided: other runs may have groups of the same name.
+        if decision.trajectory is not None and decision.scope in (Scope.TRAJECTORY, Scope.GROUP):
+            subject = (Scope.TRAJECTORY, decision.trajectory)
+        elif decision.group is not None and decision.scope is Scope.GROUP:
+            subject = (Scope.GROUP, decision.group)
+        else:
+            return
         if (known := self._standing.get(subject)) is not None and known.seq > decision.seq:
             return
         self._standing[subject] = decision

@@ -209,3 +209,19 @@ def test_the_stricter_of_two_states_counts():
         )  # fmt: skip
     assert [view.admit("e/x", "1", task, None).sampling_weight for task in (None, "a", "b", "c")] == [0.5, 0.0, 0.25, 0.5]
     assert view.admit("e/x", "1", "a", None).state is State.QUARANTINED
+
+
+def test_old_decisions_of_a_snapshot_do_not_say_in_which_mode_a_run_is():
+    view = View()
+    view.hear_mode("run7", Mode.ENFORCE)
+    old = Decision(seq=3, scope=Scope.TRAJECTORY, action=Action.EXCLUDE, trajectory="a", run="run7", mode=Mode.OBSERVE)
+    view.restart("e", 4, [], [old])
+    assert view.mode("run7") is Mode.ENFORCE
+    assert view.standing("a") == old
+
+
+def test_a_group_of_another_run_may_have_the_same_name():
+    view = View()
+    view.apply(Decision(seq=1, scope=Scope.GROUP, action=Action.EXCLUDE, trajectory="a", group="g", run="run1"))
+    assert view.standing("a", "g") is not None
+    assert view.standing("of-run2", "g") is None
