@@ -110,8 +110,6 @@ def _with_checks(owner: Api, seen: dict[str, Seen]) -> dict[str, Seen]:
 
 
 def _with_its_checks(owner: Api, id_: str, one: Seen) -> Seen:
-    if one.verdict == "accept":
-        return one
     return one._replace(checks=frozenset(finding["check"] for finding in owner.trajectory_by_id(id_)["findings"]))
 
 
