@@ -7,19 +7,21 @@ epoch, so that every follower starts from the snapshot, and every restored traje
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
+import psycopg
 import structlog
 from sqlalchemy import Engine
 
 from inspector import gates
 from inspector.errors import BadSubmission
 from inspector.gates import Admitted
-from inspector.intake import new_row, refer
+from inspector.intake import ATTEMPTS, new_row, refer
 from inspector.settings import Limits
-from inspector.store import projects, trajectories
+from inspector.store import decisions, projects, trajectories
 from inspector.store.segments import SegmentReader, StretchRecord
 from inspector.store.session import transaction
 from inspector.store.stretches import CorruptSegment, Location
@@ -52,7 +54,7 @@ def rebuild(engine: Engine, root: Path, selection: int, *, progress: Callable[[P
         progress(path)
         files += 1
         for project, block in _blocks(_records(reader, path, damaged), damaged):
-            added = _restore(engine, project, block, selection)
+            added = _persistently(engine, project, block, selection)
             rows += added
             present += len(block) - added
     return Restored(rows, present, files, tuple(damaged))
@@ -97,6 +99,13 @@ def _lines(record: StretchRecord, damaged: list[str]) -> Iterator[_Line]:
         damaged.append(str(error))
 
 
+def _persistently(engine: Engine, project_uuid: UUID, block: list[_Line], selection: int) -> int:
+    for _ in range(ATTEMPTS - 1):
+        with suppress(psycopg.errors.UniqueViolation):  # the service that runs beside wrote one of the rows meanwhile
+            return _restore(engine, project_uuid, block, selection)
+    return _restore(engine, project_uuid, block, selection)
+
+
 def _restore(engine: Engine, project_uuid: UUID, block: list[_Line], selection: int) -> int:
     with transaction(engine) as session:
         project = projects.restore(session, project_uuid)
@@ -108,6 +117,8 @@ def _restore(engine: Engine, project_uuid: UUID, block: list[_Line], selection: 
         references = refer(session, project, [line.admitted for line in missing.values()])
         rows = [new_row(project, line.admitted, line.key, line.place, references, selection) for line in missing.values()]
         trajectories.add(session, rows)
+        if rows:  # also of a database that is there but behind: its numbers will be given a second time
+            decisions.begin_epoch(session, project)
     return len(rows)
 
 

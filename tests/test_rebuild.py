@@ -13,7 +13,7 @@ from inspector.audit import selected
 from inspector.intake import Intake, Posting, Project
 from inspector.rebuild import Restored
 from inspector.settings import Limits
-from inspector.store import projects, selections, trajectories
+from inspector.store import decisions, projects, selections, trajectories
 from inspector.store.segments import SegmentReader, SegmentWriter
 from inspector.store.session import driver, transaction
 from inspector.verdict import Action, Verdict
@@ -161,3 +161,12 @@ def test_a_damaged_file_is_reported_and_costs_no_other(open_desk: OpenDesk) -> N
 def test_the_files_of_a_running_service_are_found(posted: Desk) -> None:
     """The root is the one that its writer has: where nothing is found, nothing comes back and nobody notices."""
     assert rebuild.files_below(posted.root) == list(posted.root.rglob("*.seg"))
+
+
+def test_a_database_that_was_only_behind_gets_another_epoch_too(posted: Desk) -> None:
+    with transaction(posted.engine) as session:
+        before = decisions.head(session, posted.project.id).epoch
+        driver(session).execute("DELETE FROM trajectory WHERE id = 'scored'")
+    assert restore(posted).rows == 1
+    with transaction(posted.engine) as session:
+        assert decisions.head(session, posted.project.id).epoch != before

@@ -49,6 +49,11 @@ def notify(session: Session, projects: Iterable[int]) -> None:
     driver(session).execute("SELECT pg_notify(%s, %s)", (CHANNEL, ",".join(str(project) for project in sorted(projects))))
 
 
+def begin_epoch(session: Session, project: int) -> None:
+    """From now on no cursor that was given before is valid; followers start from the snapshot."""
+    driver(session).execute("UPDATE feed SET epoch = gen_random_uuid() WHERE project = %s", (project,))
+
+
 def append(session: Session, project: int, decisions: Sequence[Numbered]) -> int:
     """Number decisions and log them; the new head. Call it last in a transaction: the counter is held until the commit.
 
