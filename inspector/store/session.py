@@ -42,7 +42,7 @@ def transaction(engine: Engine) -> Iterator[Session]:
         if isinstance(error.orig, psycopg.errors.DiskFull):
             raise StorageFull("the database has no room") from error
         raise Unavailable(f"the database is away: {type(error.orig).__name__}") from error
-    except psycopg.OperationalError as error:
+    except (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout) as error:  # the second where this process was stopped for a while
         raise Unavailable(f"the database is away: {type(error).__name__}") from error
     except PoolTimeout as error:
         raise Unavailable("every connection to the database is in use") from error
