@@ -59,13 +59,16 @@ def dashboard(settings: Settings, folder: Path, api_url: str) -> Program:
     return Program(name="dashboard", command=command, environment=_dashboard_environment(settings, api_url), folder=folder, ladder=SERVER_STOP)
 
 
+HOSTS = PREFIX + "DASHBOARD_HOSTS"  # the dashboard's own setting: further names under which it may be reached
+
+
 def has_dashboard() -> bool:
     """Whether its extra is installed."""
     return importlib.util.find_spec("streamlit") is not None
 
 
 def _dashboard_environment(settings: Settings, api_url: str) -> Mapping[str, str]:
-    foreign = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    foreign = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name == HOSTS}
     kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="")
     quiet = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}
     return foreign | variables(kept) | quiet | {PREFIX + "API_URL": api_url}
