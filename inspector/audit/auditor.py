@@ -21,7 +21,7 @@ from inspector.catalog import Catalog
 from inspector.engine import Needs
 from inspector.errors import Unavailable
 from inspector.policy import Policy
-from inspector.store import decisions, environments, groups, runs, selections, trajectories, verdicts, work
+from inspector.store import decisions, environments, groups, patches, runs, selections, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
@@ -146,7 +146,7 @@ class Auditor:
             needs = subjects.needs(session, project, opened, read, contents)
         assessed = checks_engine.run(plan.checks, read, needs)
         return [
-            Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment))
+            Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment), len(o.added))
             for o, trajectory, content, assessment in zip(opened, read, contents, assessed, strict=True)
         ]
 
@@ -188,7 +188,7 @@ class Auditor:
             held = work.close(session, claims)
             if len(held) < len(claims):
                 log.warning("lease lost", subjects=len(claims) - len(held))
-            ours = [j for j in judged if j.audited.claim.id in held]
+            ours = self._up_to_date(session, [j for j in judged if j.audited.claim.id in held])
             entries, watches, first = self._write(session, ours)
             for project, group_entries in group_work.decide(session, self.policy, [c for c in claims if c.id in held]).items():
                 together = {entry.key for entry in group_entries}  # one decision of a trajectory a transaction: its group's comes last
@@ -196,6 +196,11 @@ class Auditor:
             for project in sorted(entries):
                 decisions.append(session, project, entries[project])
         return Closing({j.audited.subject.project for j in ours} | set(entries), watches, first)
+
+    def _up_to_date(self, session: Session, judged: Sequence[Judged]) -> list[Judged]:
+        """Without those to which something was added after they were read: its own audit was asked for, and may have been closed already."""
+        added = patches.of(session, [j.audited.subject.key for j in judged])
+        return [j for j in judged if j.audited.added is None or len(added.get(j.audited.subject.key, ())) == j.audited.added]
 
     def _write(self, session: Session, judged: Sequence[Judged]) -> tuple[dict[int, list[Numbered]], list[stops.Watch], list[Judged]]:
         if not judged:

@@ -42,10 +42,10 @@ def audit_alone(opened: Opened, plan: Plan, needs: Needs, limit_s: float) -> Aud
     header = msgspec.json.decode(opened.line, type=Envelope)
     if answer is None:
         where = "while the line was read" if progress[0] == READING else f"in {plan.checks[progress[0]].name}"
-        return Audited(opened.claim, opened.subject, header, opened.declaration, None, plan.all_erred(f"worker died: {end} {where}"))
+        return Audited(opened.claim, opened.subject, header, opened.declaration, None, plan.all_erred(f"worker died: {end} {where}"), len(opened.added))
     decoded = msgspec.json.decode(answer, type=_Answer)
     assessment = plan.spread(Assessment(decoded.outcomes, tuple(decoded.findings), decoded.notes))
-    return Audited(opened.claim, opened.subject, header, opened.declaration, decoded.content, assessment)
+    return Audited(opened.claim, opened.subject, header, opened.declaration, decoded.content, assessment, len(opened.added))
 
 
 def _assess(opened: Opened, plan: Plan, needs: Needs, progress: mmap.mmap) -> bytes:

@@ -47,6 +47,7 @@ class Audited(NamedTuple):
     declaration: Declaration
     content: int | None
     assessment: Assessment
+    added: int | None = None  # fields that had come later than the line when it was read; None where it could not be read
 
 
 def open_block(session: Session, reader: SegmentReader, claims: Sequence[Claim]) -> tuple[list[Opened], list[tuple[Claim, Subject, str]]]:

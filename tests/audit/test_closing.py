@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from inspector.amend import Amendment, amend
 from inspector.audit import Auditor, Pace
 from inspector.check import Cause, Check, Finding, Tier, Trajectory, check
 from inspector.errors import Unavailable
 from inspector.store import groups, verdicts, work
+from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
 from inspector.store.work import Claim
 from inspector.task import Declaration, RewardDeclaration
@@ -77,6 +79,20 @@ def test_another_audit_of_a_member_does_not_decide_a_group_that_still_waits_for_
     desk.post(member(2, size=4), member(3, size=4))
     desk.audit()
     assert desk.stored("m1").final
+
+
+def test_what_was_read_before_a_reward_was_added_does_not_replace_what_was_read_after(desk: Desk) -> None:
+    desk.post(episode("a", reward=None, verifier=FAILED))
+    slow = desk.auditor()
+    block = slow.claim()
+    judged = slow._inspect(block)
+    with transaction(desk.engine) as session:
+        amend(session, SegmentReader(desk.root), desk.project.id, desk.key("a"), Amendment(reward=1.0))
+    desk.audit()
+    assert desk.stored("a").action is Action.EXCLUDE
+    slow._close(block, judged)
+    assert desk.stored("a").action is Action.EXCLUDE
+    assert waiting(desk) == 0
 
 
 def test_a_late_member_of_a_group_of_unknown_size_becomes_final(desk: Desk) -> None:
