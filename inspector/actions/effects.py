@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from inspector.actions import patches, program
-from inspector.actions.shell import Command, Unparsable, Word, commands
-from inspector.actions.words import Action, Kind, Passage, Unread, below
+from inspector.actions.shell import Command, Unparsable, commands
+from inspector.actions.words import Action, Kind, Passage, Unread, Word, below
 
 NESTED = 4  # shells inside shells
 _SHELLS = {"bash", "sh", "zsh", "dash", "ash", "ksh"}
@@ -95,7 +95,27 @@ Touched = Iterator[Mapping[str, object]]  # fields of an action
 
 
 def _delete(command: Command) -> Touched:
+    if command.fed_by and command.fed_by.name == "find" and len(_operands(command.words)) == 1:  # `find … | xargs rm`
+        return ({"kind": Kind.DELETE, "path": path} for path in _sought(command.fed_by))
     return ({"kind": Kind.DELETE, "path": word.text} for word in _operands(command.words[1:]))
+
+
+def _find(command: Command) -> Touched:
+    """`find … -delete` and `find … -exec rm`."""
+    texts = [word.text for word in command.words]
+    runs = next((texts[at + 1].rpartition("/")[2] for at, text in enumerate(texts[:-1]) if text in ("-exec", "-execdir", "-ok")), "")
+    if "-delete" in texts or runs in _DELETERS:
+        yield from ({"kind": Kind.DELETE, "path": path} for path in _sought(command))
+    elif runs in ("sed", "perl") and any(text.startswith("-i") or text == "-pi" for text in texts):
+        yield from ({"kind": Kind.EDIT, "path": path, "text": next((text for text in texts if text[:2] in ("s/", "s|")), "")} for path in _sought(command))
+
+
+def _sought(command: Command) -> list[str]:
+    """What `find` looks for, as patterns of paths."""
+    texts = [word.text for word in command.words[1:]]
+    first = next((at for at, text in enumerate(texts) if text[:1] in ("-", "(", "!")), len(texts))
+    names = [texts[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-name", "-iname", "-path", "-wholename")]
+    return [f"{root.rstrip('/')}/{name}" if name else root for root in (texts[:first] or ["."]) for name in (names or [""])]
 
 
 def _move(command: Command) -> Touched:
@@ -172,6 +192,7 @@ _EFFECTS: dict[str, Callable[[Command], Touched]] = {
     **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _sed),
     "git": _git,
     "dd": _dd,
+    "find": _find,
     **dict.fromkeys(("str_replace_editor", "edit_anthropic", "str_replace_based_edit_tool", "create"), _editor),
 }
 

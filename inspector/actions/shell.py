@@ -14,39 +14,17 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import tree_sitter
 import tree_sitter_bash
 
-from inspector.actions.words import Passage
+from inspector.actions.prefixes import strip
+from inspector.actions.words import Passage, Word
 
 SHELL_CHARS = 1 << 17
 PARSE_S = 0.25
 COMMANDS = 500  # of one shell line
 WORD_DEPTH = 20
 _CHUNK = 1 << 14
-_PREFIXES = {
-    "sudo",
-    "env",
-    "timeout",
-    "nohup",
-    "time",
-    "nice",
-    "ionice",
-    "command",
-    "exec",
-    "builtin",
-    "xargs",
-    "stdbuf",
-    "setsid",
-    "unbuffer",
-    "uv",
-    "poetry",
-    "pipenv",
-}
-_RUNNERS = {"uv", "poetry", "pipenv"}  # `uv run pytest`
-_TAKES_VALUE = {"-n", "-u", "-g", "-k", "-s", "-I", "-L", "-P", "-d", "-o", "-e"}
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 _LANGUAGE = tree_sitter.Language(tree_sitter_bash.language())
@@ -55,15 +33,6 @@ _OWN = threading.local()  # a parser is not to be used by two threads at once
 
 class Unparsable(Exception):
     """The text is too long, took too long, or is no shell."""
-
-
-class Word(msgspec.Struct, frozen=True, gc=False):
-    """One word of a command, unquoted; what a shell would fill in stands as it was written."""
-
-    text: str
-    start: int  # of its source in the passage, characters
-    end: int
-    verbatim: tuple[int, int] | None = None  # where its text stands as it is
 
 
 @dataclass(slots=True)
@@ -180,7 +149,7 @@ class _Reader:
                 self._file(child, command)
             else:
                 words.append(self._word(child))
-        _strip_prefixes(words, env)
+        strip(words, env)
         return command
 
     def _word(self, node: Any) -> Word:
@@ -249,33 +218,3 @@ def _swallow(node: Any, inside: Sequence[Command]) -> None:
     if operators[-1:] == ["||"] and inside[-1].name in ("true", ":") and len(inside) > 1:
         for command in inside[:-1]:
             command.swallowed = True
-
-
-def _strip_prefixes(words: list[Word], env: list[tuple[str, str]]) -> None:
-    """Removes `sudo -u x`, `env A=b`, `timeout 5`, `uv run`, … so that the first word is the program."""
-    while len(words) > 1 and words[0].text.rpartition("/")[2] in _PREFIXES:
-        name = words[0].text.rpartition("/")[2]
-        rest = _options_dropped(words[1:], env)
-        if name in _RUNNERS:
-            if not rest or rest[0].text != "run":
-                return
-            rest = _options_dropped(rest[1:], env)
-        if name in ("timeout",) and rest:
-            rest = rest[1:]
-        if not rest:
-            return
-        words[:] = rest
-
-
-def _options_dropped(words: Sequence[Word], env: list[tuple[str, str]]) -> list[Word]:
-    at = 0
-    while at < len(words):
-        text = words[at].text
-        if text.startswith("-") and text != "-":
-            at += 2 if text in _TAKES_VALUE else 1
-        elif assigned := _ASSIGNED.fullmatch(text):
-            env.append((assigned[1], assigned[2]))
-            at += 1
-        else:
-            break
-    return list(words[at:])

@@ -39,6 +39,15 @@ class Action(msgspec.Struct, frozen=True, gc=False):
     swallowed: bool = False  # a command whose failure was thrown away by `|| true`
 
 
+class Word(msgspec.Struct, frozen=True, gc=False):
+    """One word of a command, unquoted; what a shell would fill in stands as it was written."""
+
+    text: str
+    start: int  # of its source in the passage, characters
+    end: int
+    verbatim: tuple[int, int] | None = None  # where its text stands as it is
+
+
 class Unread(msgspec.Struct, frozen=True, gc=False):
     """A piece that could not be parsed: it was read as plain text alone."""
 
