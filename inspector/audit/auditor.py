@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
@@ -83,10 +85,10 @@ class Auditor:
         with transaction(engine) as session:
             self.policy_id = selections.policy(session, policy.name, policy.digest.encode())
 
-    def drain(self) -> int:
-        """Audit until nothing is left to claim; how many subjects."""
-        done = 0
-        while claims := self.claim():
+    def drain(self, for_s: float = math.inf) -> int:
+        """Audit until nothing is left to claim, and begin no block after `for_s`; how many subjects."""
+        done, end = 0, time.monotonic() + for_s
+        while time.monotonic() < end and (claims := self.claim()):
             self.audit(claims)
             done += len(claims)
         return done

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from celery import Celery
 from celery.signals import worker_process_init
 
 from inspector import queue
 from inspector.worker.house import House
 
+VISIT_S = 4.0  # less than a sweep may wait for its turn before it expires
 celery: Celery = queue.application()
 _house: House | None = None
 
@@ -29,9 +32,15 @@ def house() -> House:
 
 @celery.task(name=queue.AUDIT)
 def audit() -> None:
-    """Audit whatever waits. May run twice, and at the same time elsewhere."""
+    """Audit whatever waits. May run twice, and at the same time elsewhere.
+
+    It ends after a while, however much waits: sweeps go through the same queue, and a child that grew is replaced between two tasks.
+    """
     house().bell.heard()
-    house().auditor.drain()
+    end = time.monotonic() + VISIT_S
+    house().auditor.drain(VISIT_S)
+    if time.monotonic() >= end:
+        house().bell.ring()
 
 
 @celery.task(name=queue.SWEEP)

@@ -220,3 +220,9 @@ def test_a_reward_that_was_not_scored_is_not_a_reward_of_zero(desk: Desk) -> Non
     with transaction(desk.engine) as session:
         means = environments.honest_means(session, desk.project.id, [1, 2, 3])
     assert list(means.values()) == [(1, 0.0)], "only the scored one counts"
+
+
+def test_a_visit_ends_when_its_time_is_over(desk: Desk) -> None:
+    desk.post(episode("a"))
+    assert desk.auditor().drain(0.0) == 0
+    assert desk.auditor().drain(60.0) == 1
