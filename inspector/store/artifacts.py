@@ -62,11 +62,8 @@ class Upload:
         try:
             os.fsync(self._file)
             self._part.rename(self._final)
-            folder = os.open(self._final.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            for folder in list(self._final.parents)[:4]:  # of the digest, the project, all artifacts, the store: any of them may be new
+                _flush(folder)
         except OSError as error:
             raise _failure(error) from error
 
@@ -83,6 +80,14 @@ def length_of(session: Session, project: int, sha256: str) -> int:
     if row is None:
         raise Unknown("artifact", sha256)
     return int(row[0])
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _failure(error: OSError) -> Unavailable:
