@@ -33,6 +33,7 @@ def test_a_late_reward_of_zero_is_a_score(house: House) -> None:
     house.call("PATCH", f"/v1/trajectories/{receipt['key']}", {"reward": 0.0}, "acme-trainer")
     [line] = house.get("/v1/trajectories").json()["trajectories"]
     assert line["reward"] == 0.0
+    assert house.get(f"/v1/trajectories/{receipt['key']}").json()["envelope"]["reward"] == 0.0
 
 
 def test_a_field_is_added_once(house: House) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from inspector.api.sessions import ServiceDep, SessionDep
 from inspector.api.wire import Coverage, ReviewLine, StepsAnswer, TrajectoryAnswer, TrajectoryLine, TrajectoryPage
 from inspector.errors import BadSubmission, Unknown
 from inspector.keys import received_at
-from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts
+from inspector.store import decisions, environments, patches, reviews, runs, selections, trajectories, verdicts
 from inspector.store.codes import ACTIONS, cause_of
 from inspector.store.trajectories import Filter, Subject, Summary
 from inspector.store.verdicts import Stored
@@ -143,7 +144,7 @@ def _read(session: Session, service: Service, project: int, key: UUID) -> Trajec
     stored = verdicts.stored(session, project, [key]).get(key)
     return TrajectoryAnswer(
         summary=line(summary),
-        envelope=_envelope(service.reader.line(subject.project_uuid, subject.location)),
+        envelope=_envelope(service.reader.line(subject.project_uuid, subject.location), patches.of(session, [key]).get(key, {})),
         by_person=stored.by_person if stored else False,
         policy=selections.policy_name(session, stored.policy) if stored else None,
         findings=verdicts.findings(session, key) if stored else [],
@@ -153,10 +154,11 @@ def _read(session: Session, service: Service, project: int, key: UUID) -> Trajec
     )
 
 
-def _envelope(posted: bytes) -> dict[str, msgspec.Raw]:
-    """Everything but the document and the tokens, as they were posted."""
+def _envelope(posted: bytes, added: Mapping[str, bytes]) -> dict[str, msgspec.Raw]:
+    """Everything but the document and the tokens, as they were posted, with what was added later."""
     envelope = msgspec.json.decode(posted, type=dict[str, msgspec.Raw])
-    return {name: value for name, value in envelope.items() if name not in ("trajectory", "tokens")}
+    said = {name: value for name, value in envelope.items() if name not in ("trajectory", "tokens")}
+    return said | {name: msgspec.Raw(value) for name, value in added.items()}
 
 
 def _coverage(session: Session, subject: Subject, stored: Stored | None) -> dict[str, Coverage]:
