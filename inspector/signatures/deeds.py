@@ -9,9 +9,10 @@ from inspector.signatures.places import Field, Place
 from inspector.trajectory import Trajectory
 
 
-def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> list[str]:
-    """The texts of those places, in the order of the actions."""
-    return [text for place, text, _ in _texts(trajectory) if place in places]
+def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str]:
+    """The texts of those places in the order of the actions, and all of them joined by line feeds."""
+    texts = [text for place, text, _ in _texts(trajectory) if place in places]
+    return texts, "\n".join(texts)
 
 
 def fields_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Field]:

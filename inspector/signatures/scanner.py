@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from inspector.check import Batch, Span, Trajectory
 from inspector.signatures.places import Field, Place
@@ -44,6 +44,13 @@ class _Layer:
     prefilter: Prefilter | None = None
 
 
+_Scan = dict[int, list[tuple[int, "_Joined"]]]  # rule -> the trajectories in which one of its patterns may match
+
+
+def _no_batch() -> None:
+    """Nothing was asked yet."""
+
+
 class Scanner:
     """The patterns of many rules. Rules may be added until the first scan and after it; what is compiled is then made anew."""
 
@@ -52,6 +59,8 @@ class Scanner:
         self._sought: list[Sought] = []
         self._layers = [_Layer(surface) for surface in SURFACES]
         self._scans: WeakKeyDictionary[Batch, dict[int, _Scan]] = WeakKeyDictionary()
+        self._asked: list[tuple[int, ...]] = []  # the layers of each rule
+        self._last: tuple[Callable[[], Batch | None], dict[int, _Scan]] = (_no_batch, {})  # the batch that was asked of last
         self._lock = threading.RLock()
 
     def add(self, sought: Sought) -> int:
@@ -65,24 +74,29 @@ class Scanner:
                     layer.rules += [number] * len(sought.patterns)
                     layer.places |= wanted
                     layer.prefilter = None
+            self._asked.append(tuple(at for at, layer in enumerate(self._layers) if sought.places & layer.surface.places))
             self._scans.clear()
+            self._last = (_no_batch, {})
             return number
 
-    def found(self, batch: Batch, number: int) -> Iterator[tuple[Trajectory, list[Span]]]:
+    def found(self, batch: Batch, number: int) -> Sequence[tuple[Trajectory, list[Span]]]:
         """The trajectories of the batch in which this rule's patterns stand, with the first places."""
         places: dict[int, list[Span]] = {}
-        for at, layer in enumerate(self._layers):
-            if self._sought[number].places & layer.surface.places:
-                for row, joined in self._scan(batch, at).rows.get(number, ()):
-                    places.setdefault(row, []).extend(joined.spans(self._sought[number]))
-        return ((batch[row], spans[:SPANS]) for row, spans in sorted(places.items()) if spans)
+        for at in self._asked[number]:
+            for row, joined in self._scan(batch, at).get(number, ()):
+                places.setdefault(row, []).extend(joined.spans(self._sought[number]))
+        return [(batch[row], spans[:SPANS]) for row, spans in sorted(places.items()) if spans] if places else ()
 
     def _scan(self, batch: Batch, at: int) -> _Scan:
-        with self._lock:
-            scans = self._scans.setdefault(batch, {})
-            if at not in scans:
+        last, scans = self._last
+        if last() is not batch:
+            with self._lock:
+                scans = self._scans.setdefault(batch, {})
+                self._last = (ref(batch), scans)
+        if at not in scans:
+            with self._lock:
                 scans[at] = _scanned(batch, self._layers[at], self._prefilter(self._layers[at]))
-            return scans[at]
+        return scans[at]
 
     def _prefilter(self, layer: _Layer) -> Prefilter:
         if layer.prefilter is None:
@@ -90,23 +104,17 @@ class Scanner:
         return layer.prefilter
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    rows: dict[int, list[tuple[int, _Joined]]]  # rule -> the trajectories in which one of its patterns may match
-
-
 def _scanned(batch: Batch, layer: _Layer, using: Prefilter) -> _Scan:
-    rows: dict[int, list[tuple[int, _Joined]]] = {}
+    rows: _Scan = {}
     candidates, texts_of, places, rules = using.candidates, layer.surface.texts, layer.places, layer.rules
     for row, trajectory in enumerate(batch):
-        texts = texts_of(trajectory, places)
-        text = "\n".join(texts)
+        texts, text = texts_of(trajectory, places)
         data = text.encode("utf-8", "replace")
         if numbers := candidates(text, data):
             joined = _Joined(trajectory, texts, data, layer)
             for rule in dict.fromkeys(rules[number] for number in numbers):
                 rows.setdefault(rule, []).append((row, joined))
-    return _Scan(rows)
+    return rows
 
 
 class _Joined:

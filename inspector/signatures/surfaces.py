@@ -14,7 +14,7 @@ class Surface(NamedTuple):
     """Gives the texts of some places, and their addresses in the same order."""
 
     places: frozenset[Place]
-    texts: Callable[[Trajectory, frozenset[Place]], list[str]]
+    texts: Callable[[Trajectory, frozenset[Place]], tuple[list[str], str]]  # each, and all joined
     fields: Callable[[Trajectory, frozenset[Place]], Sequence[Field]]
 
 

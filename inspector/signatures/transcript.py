@@ -14,14 +14,14 @@ from inspector.step_texts import plain
 from inspector.trajectory import Source, Trajectory, text_of
 
 
-def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> list[str]:
-    """The texts of those places, in reading order."""
+def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str]:
+    """The texts of those places in reading order, and all of them joined by line feeds."""
     found = _contents(trajectory, places)
     try:
-        "".join(found)
+        return found, "\n".join(found)
     except TypeError:  # parts, numbers, nothing at all: rare, and told apart only here
-        return [text if isinstance(text, str) else _text(text) for text in found]
-    return found
+        texts = [text if isinstance(text, str) else _text(text) for text in found]
+        return texts, "\n".join(texts)
 
 
 def _contents(trajectory: Trajectory, places: frozenset[Place]) -> list[Any]:
@@ -40,7 +40,8 @@ def _contents(trajectory: Trajectory, places: frozenset[Place]) -> list[Any]:
                 if tools:
                     add(call.function_name)
                 if actions:
-                    found += [_Argument(value) if type(value) is list else value for value in call.arguments.values()]
+                    for value in call.arguments.values():
+                        add(_Argument(value) if type(value) is list else value)
         if observations and (observation := step.observation) is not None:
             for result in observation.results:
                 add(result.content)
