@@ -52,6 +52,7 @@ def set_state(
 def watch(session: Session, environment: str, version: str, reason: str) -> dict[int, int]:
     """Put an active environment version on watch; nothing happens to one that is in another state."""
     environment_version = environments.find(session, None, environment, version)
+    environments.lock(session, environment_version)  # a person may be quarantining it at this moment
     if environments.one(session, environment_version)[0] is not State.ACTIVE:
         return {}
     return set_state(session, environment, version, None, State.WATCH, author="policy", note=reason, project=None)

@@ -104,7 +104,7 @@ def find_task(session: Session, environment_version: int, task: str) -> int:
 
 
 def lock(session: Session, environment_version: int) -> None:
-    """Until the transaction ends nobody else declares it."""
+    """Until the transaction ends nobody else declares it or changes its state."""
     driver(session).execute("SELECT FROM environment_version WHERE id = %s FOR UPDATE", (environment_version,))
 
 
