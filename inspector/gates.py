@@ -35,6 +35,8 @@ def admit(line: bytes, limits: Limits) -> Admitted:
         raise TooLarge(f"the line has {len(line)} bytes, the limit is {limits.line_bytes}", path="$")
     _check_encoding(line)
     try:
+        if len(line) > limits.envelope_bytes:  # a short line needs no look
+            _check_envelope_size(line, limits.envelope_bytes)
         envelope = _ENVELOPE.decode(line)
         envelope_text.check(line, bytes(envelope.trajectory), limits.envelope_depth)
     except msgspec.ValidationError as error:
@@ -83,6 +85,39 @@ def _check_encoding(line: bytes) -> None:
         line.decode()  # a Raw document is not checked by the decoder, and could never be read again
     except UnicodeDecodeError as error:
         raise BadSubmission(f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}", path="$") from error
+
+
+def _check_envelope_size(line: bytes, limit: int) -> None:
+    """Before anything of it is decoded: millions of tiny values cost seconds and gigabytes, and nobody needs them here."""
+    large = _LARGE.decode(line)
+    tokens = bytes(large.tokens)
+    arrays = _ARRAYS.decode(tokens) if tokens.startswith(b"{") else _Arrays()
+    texts = [raw for raw in map(bytes, (arrays.ids, arrays.loss_mask, arrays.logprobs)) if raw.startswith(b'"')]
+    size = len(line) - len(bytes(large.trajectory)) - sum(map(len, texts))
+    if size > limit:
+        raise BadSubmission(f"the envelope has {size} bytes beside its document and its token arrays, the limit is {limit}", path="$")
+
+
+_NONE = msgspec.Raw(b"")
+
+
+class _Large(msgspec.Struct, gc=False):
+    """The parts of an envelope that may be large."""
+
+    trajectory: msgspec.Raw = _NONE
+    tokens: msgspec.Raw = _NONE
+
+
+class _Arrays(msgspec.Struct, gc=False):
+    """The parts of the tokens that may be large, each a single text."""
+
+    ids: msgspec.Raw = _NONE
+    loss_mask: msgspec.Raw = _NONE
+    logprobs: msgspec.Raw = _NONE
+
+
+_LARGE = msgspec.json.Decoder(_Large)
+_ARRAYS = msgspec.json.Decoder(_Arrays)
 
 
 # --- naming what was refused -------------------------------------------------------------------------------------------

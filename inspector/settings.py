@@ -24,6 +24,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes: int = 64 << 20
     inflated_bytes: int = 256 << 20
     line_bytes: int = 64 << 20
+    envelope_bytes: int = 4 << 20  # of a line beside its document and its token arrays
     envelope_depth: int = 64
     zstd_window_bytes: int = 8 << 20
     in_flight_bytes: int = 192 << 20  # bodies being read or written at once, per process
@@ -55,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hold_s: float = 30.0
     enforcement_stop_share: float = 0.20
     enforcement_stop_window: int = 1000
+    checks: str = ""  # which of the installed ones judge what arrives: owners, patterns, names, with spaces between; empty means all
     policy_file: str = ""  # empty means inspector/policies/default.toml
     log_level: str = "info"
     limits: Limits = Limits()

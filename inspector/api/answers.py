@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -12,8 +14,10 @@ import sqlalchemy.exc
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import compile_path
 
 from inspector.errors import BadSubmission, Gone, InspectorError, TooMany, Unavailable
 from inspector.showable import showable
@@ -98,7 +102,8 @@ async def _malformed(request: Request, error: Exception) -> Response:
 
 async def _of_the_framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refusal(str(error.detail), error.status_code, None, error.headers)
+    headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
+    return refusal(str(error.detail), error.status_code, None, headers)
 
 
 async def _not_storable(request: Request, error: Exception) -> Response:
@@ -113,6 +118,18 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     headers = {"X-Request-Id": request.scope.get("request_id", "")}
     log.error("unexpected", request=headers["X-Request-Id"], exc_info=error)
     return refusal("the service failed; its log has the reason", 500, None, headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods of all routes at this address: the framework names those of the first alone."""
+    address = request.scope["path"]
+    routes = [route for route in iter_route_contexts(request.app.routes) if _pattern(str(route.path)).match(address)]
+    return ", ".join(sorted({method for route in routes for method in route.methods or ()}))
+
+
+@lru_cache(maxsize=256)
+def _pattern(path: str) -> re.Pattern[str]:
+    return compile_path(path)[0]
 
 
 def _retry_after(seconds: float) -> dict[str, str]:

@@ -62,11 +62,11 @@ def _refusal(error: msgspec.ValidationError, body: bytes) -> BadSubmission:
     path = place.strip("`") or "$"
     if field := _FIELD.match(reason):
         return BadSubmission(reason, path=f"{path}.{showable(field[1], limit=SHOWN)}")
-    value = msgspec.json.decode(body)
     try:
+        value = msgspec.json.decode(body)
         for name, index in _PART.findall(path):
             value = value[name or int(index)]
-    except (LookupError, TypeError):  # a path with a wildcard
+    except (LookupError, TypeError, ValueError, RecursionError):  # a path with a wildcard, or what comes after the value is broken too
         return BadSubmission(reason, path=path)
     return BadSubmission(f"{reason}: got {showable(msgspec.json.encode(value).decode(), limit=SHOWN)}", path=path)
 

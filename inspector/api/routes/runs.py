@@ -31,7 +31,7 @@ def list_runs(session: SessionDep, who: Member, after: After = None, limit: Limi
 # What is below a run comes first: its name may hold slashes.
 
 
-@router.post("/v1/runs/{run:path}/steps/{step}", **documented(RunStepAnswer, 201, 409))
+@router.post("/v1/runs/{run:path}/steps/{step}", **documented(RunStepAnswer, 201, 200, 409))
 def post_step(session: SessionDep, who: Poster, run: Name, step: Step, said: Annotated[RunStepRequest, Depends(JsonBody(RunStepRequest, LARGE))]) -> Response:
     """What one update was trained on. The same report again is a duplicate; another one for the same step is a conflict."""
     [(run_id, _)] = runs.ensure(session, who.project, [(run, None)]).values()
