@@ -15,9 +15,9 @@ def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str
     return texts, "\n".join(texts)
 
 
-def fields_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Field]:
-    """The address of each text that `texts_of` gives, in the same order."""
-    return [_field(place, action) for place, _, action in _texts(trajectory) if place in places]
+def addresses_of(trajectory: Trajectory, places: frozenset[Place]) -> list[tuple[Place, Action]]:
+    """The place and the action of each text that `texts_of` gives, in the same order."""
+    return [(place, action) for place, _, action in _texts(trajectory) if place in places]
 
 
 def _texts(trajectory: Trajectory) -> Iterator[tuple[Place, str, Action]]:
@@ -34,7 +34,9 @@ def _texts(trajectory: Trajectory) -> Iterator[tuple[Place, str, Action]]:
                 yield Place.EDIT_REMOVED, action.removed, action
 
 
-def _field(place: Place, action: Action) -> Field:
+def field_at(address: tuple[Place, Action]) -> Field:
+    """Where the record says so."""
+    place, action = address
     span = action.span
     if place is Place.COMMAND and action.verbatim:
         return Field(place, span.step, span.field, span.start)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from inspector.check import Batch, Span, Trajectory
-from inspector.signatures.places import Field, Place
+from inspector.signatures.places import Place
 from inspector.signatures.prefilter import Prefilter, prefilter
 from inspector.signatures.regex import Pattern
 from inspector.signatures.surfaces import SURFACES, Surface
@@ -124,12 +125,13 @@ class _Joined:
         self._trajectory, self._texts, self._data, self._layer = trajectory, texts, data, layer
 
     @cached_property
-    def _fields(self) -> Sequence[Field]:
-        return self._layer.surface.fields(self._trajectory, self._layer.places)
+    def _addresses(self) -> Sequence[Any]:
+        return self._layer.surface.addresses(self._trajectory, self._layer.places)
 
     @cached_property
     def _starts(self) -> list[int]:
-        sizes = [len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in self._texts]
+        plain = len(self._data) == sum(map(len, self._texts)) + max(0, len(self._texts) - 1)  # as many bytes as characters
+        sizes = map(len, self._texts) if plain else (len(text.encode("utf-8", "replace")) for text in self._texts)
         return list(accumulate((size + 1 for size in sizes), initial=0))
 
     def spans(self, sought: Sought) -> list[Span]:
@@ -143,7 +145,7 @@ class _Joined:
         while given < SPANS and (candidate := pattern.wide.search(self._data, start)):
             number = bisect_right(self._starts, candidate.start()) - 1
             start = self._starts[number + 1]
-            if self._fields[number].place in sought.places:
+            if self._addresses[number][0] in sought.places:
                 for span in self._in_field(number, pattern, sought):
                     yield number, span
                     given += 1
@@ -161,7 +163,7 @@ class _Joined:
                 if not text.isascii():
                     start, end = len(data[:start].decode()), len(data[:end].decode())
                 end = min(end, start + SPAN_CHARS)
-                yield self._fields[number].span(start, end, text[start:end])
+                yield self._layer.surface.field(self._addresses[number]).span(start, end, text[start:end])
 
 
 def _excused(data: bytes, start: int, end: int, unless: Sequence[Pattern]) -> bool:

@@ -60,19 +60,40 @@ def _text(content: Any) -> str:
     return text_of(content) if content is None or isinstance(content, list) else plain(content)
 
 
-def fields_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Field]:
+Address = tuple[Place, int, int, str]  # place, step, number of the call or result, name of the argument
+
+
+def addresses_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Address]:
     """The address of each text that `texts_of` gives, in the same order."""
-    return [field for field in _fields(trajectory) if field.place in places]
+    return [address for address in _addresses(trajectory) if address[0] in places]
 
 
-def _fields(trajectory: Trajectory) -> Iterator[Field]:
+def _addresses(trajectory: Trajectory) -> Iterator[Address]:
     for at, step in trajectory.own_steps:
         if step.message is not None:
-            yield Field(Place.MESSAGE if step.source is Source.AGENT else Place.PROMPT, at, "message")
+            yield (Place.MESSAGE if step.source is Source.AGENT else Place.PROMPT, at, 0, "")
         if step.reasoning_content is not None:
-            yield Field(Place.REASONING, at, "reasoning_content")
+            yield (Place.REASONING, at, 0, "")
         for number, call in enumerate(step.tool_calls or ()):
-            yield Field(Place.TOOL, at, f"tool_calls[{number}].function_name")
-            yield from (Field(Place.ACTION, at, f"tool_calls[{number}].arguments.{name}") for name in call.arguments)
-        for number, _ in enumerate(step.observation.results if step.observation else ()):
-            yield Field(Place.OBSERVATION, at, f"observation.results[{number}].content")
+            yield (Place.TOOL, at, number, "")
+            for name in call.arguments:
+                yield (Place.ACTION, at, number, name)
+        if step.observation is not None:
+            for number in range(len(step.observation.results)):
+                yield (Place.OBSERVATION, at, number, "")
+
+
+def field_at(address: Address) -> Field:
+    """The field as spans name it."""
+    place, step, number, name = address
+    return Field(place, step, _FORMS[place].format(number) + name)
+
+
+_FORMS = {
+    Place.MESSAGE: "message",
+    Place.PROMPT: "message",
+    Place.REASONING: "reasoning_content",
+    Place.TOOL: "tool_calls[{}].function_name",
+    Place.ACTION: "tool_calls[{}].arguments.",
+    Place.OBSERVATION: "observation.results[{}].content",
+}
