@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sqlmodel import Session
 
 from inspector.audit.deciding import Circumstances
-from inspector.policy import Policy
+from inspector.policy import GroupJudgement, Policy
 from inspector.store import environments, groups, runs, verdicts, work
 from inspector.store.codes import ACTIONS
 from inspector.store.decisions import Numbered
@@ -32,12 +32,15 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim]) -> dict[in
     exploits: dict[int, int] = {}
     for group, found in sorted(members.items()):
         judged = policy.judge_group([_judgement(m) for m in found], [m.reward for m in found])
-        if judged.action is not Action.EXCLUDE:
-            continue
         for at in judged.confirmed_exploits:
             exploits[found[at].task] = exploits.get(found[at].task, 0) + 1
-        out = verdicts.exclude(session, [m.key for m in found if ACTIONS[m.action] is not Action.EXCLUDE])
-        entries.setdefault(wanted[group], []).extend(_entry(m, names[group], run_names, now, judged.reason, policy.name) for m in found if m.key in out)
+        if judged.action is Action.EXCLUDE:
+            changed = verdicts.exclude(session, [m.key for m in found if ACTIONS[m.action] is not Action.EXCLUDE])
+        else:  # it may have been decided before its last members, or their rewards, had come
+            changed = verdicts.admit(session, [m.key for m in found if _out_with_group(m)])
+        logged = [_entry(m, names[group], run_names, now, judged, policy.name) for m in found if m.key in changed]
+        if logged:
+            entries.setdefault(wanted[group], []).extend(logged)
     environments.count_exploits(session, exploits)
     verdicts.finish(session, [m.key for found in members.values() for m in found])
     return entries
@@ -51,14 +54,21 @@ def _ask_again_where_mixed(session: Session, wanted: dict[int, int], members: di
 
 
 def _judgement(member: Member) -> Judgement:
-    return Judgement(verdict=Verdict(member.verdict), probability=0.0, action=ACTIONS[member.action], reward_override=member.reward_override)
+    """By its own checks."""
+    action = Action.KEEP if _out_with_group(member) else ACTIONS[member.action]
+    return Judgement(verdict=Verdict(member.verdict), probability=0.0, action=action, reward_override=member.reward_override)
 
 
-def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumstances, reason: str, author: str) -> Numbered:
+def _out_with_group(member: Member) -> bool:
+    """Nothing but its group excludes what was not quarantined. An override that went out with its group stays out."""
+    return ACTIONS[member.action] is Action.EXCLUDE and member.verdict < Verdict.QUARANTINE
+
+
+def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumstances, judged: GroupJudgement, author: str) -> Numbered:
     decision = Decision(
         seq=0,
         scope=Scope.GROUP,
-        action=Action.EXCLUDE,
+        action=judged.action,
         trajectory=member.id,
         key=str(member.key),
         group=group,
@@ -69,7 +79,7 @@ def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumsta
         final=True,
         author=f"policy:{author}",
         mode=now.mode(member.run),
-        reasons=(reason,),
+        reasons=(judged.reason or "enough of its group is left",),
         supersedes=member.seq,
         decided_at=datetime.now(UTC),
     )

@@ -213,11 +213,17 @@ def not_quarantined(session: Session, keys: Sequence[UUID]) -> list[UUID]:
 
 def exclude(session: Session, keys: Sequence[UUID]) -> set[UUID]:
     """These are out with their group, but for what a person judged meanwhile; which they are. What their own checks said stays."""
-    rows = driver(session).execute(
-        "UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s) AND NOT by_person RETURNING key",
-        (ACTION_CODE[Action.EXCLUDE], list(keys)),
-    )
-    return {row[0] for row in rows.fetchall()}
+    return _with_group(session, keys, Action.EXCLUDE)
+
+
+def admit(session: Session, keys: Sequence[UUID]) -> set[UUID]:
+    """These were out with their group only, and are in again; which they are."""
+    return _with_group(session, keys, Action.KEEP)
+
+
+def _with_group(session: Session, keys: Sequence[UUID], action: Action) -> set[UUID]:
+    statement = "UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s) AND NOT by_person RETURNING key"
+    return {row[0] for row in driver(session).execute(statement, (ACTION_CODE[action], list(keys))).fetchall()}
 
 
 def finish(session: Session, keys: Sequence[UUID]) -> None:

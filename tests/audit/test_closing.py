@@ -95,6 +95,29 @@ def test_what_was_read_before_a_reward_was_added_does_not_replace_what_was_read_
     assert waiting(desk) == 0
 
 
+def test_what_went_out_with_an_incomplete_group_comes_in_again(desk: Desk) -> None:
+    desk.post(member(0, verifier=FAILED), member(1))
+    desk.audit()
+    with transaction(desk.engine) as session:
+        work.add_groups(session, groups.close_quiet(session, 0.0))
+    desk.audit()
+    assert desk.stored("m1").action is Action.EXCLUDE, "one row is no group"
+    desk.post(member(2))
+    desk.audit()
+    assert [desk.stored(f"m{n}").action for n in range(3)] == [Action.EXCLUDE, Action.KEEP, Action.KEEP]
+    assert [(d.trajectory, d.action, d.supersedes) for d in desk.feed()][1:] == [("m1", Action.EXCLUDE, None), ("m1", Action.KEEP, 2)]
+
+
+def test_a_group_whose_rewards_come_later_is_used(desk: Desk) -> None:
+    desk.post(member(0, size=4, verifier=FAILED), *(member(n, size=4, reward=None) for n in (1, 2, 3)))
+    desk.audit()
+    for n in (1, 2, 3):
+        with transaction(desk.engine) as session:
+            amend(session, SegmentReader(desk.root), desk.project.id, desk.key(f"m{n}"), Amendment(reward=n / 4))
+        desk.audit()
+    assert [desk.stored(f"m{n}").action for n in range(4)] == [Action.EXCLUDE, Action.KEEP, Action.KEEP, Action.KEEP]
+
+
 def test_a_late_member_of_a_group_of_unknown_size_becomes_final(desk: Desk) -> None:
     desk.post(member(0), member(1))
     desk.audit()
