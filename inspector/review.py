@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlmodel import Session
 
 from inspector.errors import BadSubmission
-from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts
+from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
 from inspector.store.trajectories import Summary
 from inspector.verdict import Action, Cause, Decision, Mode, Scope, Verdict
@@ -41,6 +41,7 @@ def judge(session: Session, project: int, key: UUID, person: str, judgement: Jud
     verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=cause)
     [about] = trajectories.summaries(session, project, [key])
     mode = runs.modes(session, [subject.run]).get(subject.run, Mode.OBSERVE) if subject.run is not None else Mode.OBSERVE
+    work.add_groups_of(session, [key])
     author, reasons = f"person:{person}", (f"judged by {person}",)
     decision = _about(about, action, cause, author=author, mode=mode, supersedes=standing.seq, reward_override=reward, reasons=reasons)
     seq = decisions.append(session, project, [Numbered(decision, key)])
@@ -90,6 +91,7 @@ def revoke(session: Session, project: int, check: str, version: int, person: str
 
 def _take_back(session: Session, project: int, keys: list[UUID], reason: str, author: str) -> None:
     superseded = verdicts.take_back(session, keys)
+    work.add_groups_of(session, superseded)
     modes = trajectories.modes(session, list(superseded))
     entries = []
     for about in trajectories.summaries(session, project, superseded):

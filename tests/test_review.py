@@ -101,3 +101,15 @@ def test_people_who_judge_at_once_are_put_in_order(desk: Desk) -> None:
             d.author.removeprefix("person:") for d in feed[1:]
         ]
         assert decisions.history(session, desk.project.id, key) == feed
+
+
+def test_a_judgement_of_a_member_decides_its_group_anew(desk: Desk) -> None:
+    desk.post(*(episode(f"m{n}", group={"id": "g", "index": n, "size": 3}) for n in range(3)))
+    desk.audit()
+    judge(desk, "m0", QUARANTINE)
+    judge(desk, "m1", QUARANTINE)
+    desk.audit()
+    assert desk.stored("m2").action is Action.EXCLUDE, "it is alone now"
+    judge(desk, "m0", ACCEPT)
+    desk.audit()
+    assert [desk.stored(f"m{n}").action for n in range(3)] == [Action.KEEP, Action.EXCLUDE, Action.KEEP]

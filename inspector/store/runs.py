@@ -107,7 +107,7 @@ def shares(session: Session, run: int, window: int) -> tuple[int, dict[int, int]
     newest = (
         "WITH newest AS MATERIALIZED (SELECT key FROM trajectory WHERE run IS NOT NULL AND run >= %(run)s AND run <= %(run)s"
         " ORDER BY run DESC, key DESC LIMIT %(window)s),"  # a range: see trajectories._between
-        " decided AS MATERIALIZED (SELECT v.key, v.action FROM newest JOIN verdict v USING (key))"
+        " decided AS MATERIALIZED (SELECT v.key, v.action, v.verdict FROM newest JOIN verdict v USING (key))"
     )
     rows = (
         driver(session)
@@ -115,7 +115,7 @@ def shares(session: Session, run: int, window: int) -> tuple[int, dict[int, int]
             newest
             + " SELECT NULL::bigint, count(*) FROM decided UNION ALL"
             + " SELECT f.check_version, count(DISTINCT f.key) FROM decided d JOIN finding f ON f.key = d.key AND f.deciding"
-            + " WHERE d.action IN (1, 2) GROUP BY 1",
+            + " WHERE d.action IN (1, 2) AND d.verdict = 3 GROUP BY 1",
             {"run": run, "window": window},
         )
         .fetchall()

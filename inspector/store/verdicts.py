@@ -312,15 +312,15 @@ class Resting(NamedTuple):
 
 
 def resting_on(session: Session, project: int, check_versions: Sequence[int], limit: int) -> list[Resting]:
-    """Standing decisions of the policy, not a person's, that exclude or override because of these check versions."""
+    """Standing decisions of the policy, not a person's nor a group's alone, that exclude or override because of these check versions."""
     rows = (
         driver(session)
         .execute(
             "SELECT DISTINCT ON (v.key) v.project, v.key, t.id, v.action,"
             " (SELECT count(*) FROM finding o WHERE o.key = v.key AND o.deciding AND o.check_version <> ALL(%(checks)s))"
             " FROM finding f JOIN verdict v ON v.key = f.key JOIN trajectory t ON t.key = v.key"
-            " WHERE f.check_version = ANY(%(checks)s) AND f.deciding AND v.project = %(project)s AND v.action IN (1, 2) AND NOT v.by_person"
-            " ORDER BY v.key LIMIT %(limit)s",
+            " WHERE f.check_version = ANY(%(checks)s) AND f.deciding AND v.project = %(project)s AND v.action IN (1, 2) AND v.verdict = 3"
+            " AND NOT v.by_person ORDER BY v.key LIMIT %(limit)s",
             {"checks": list(check_versions), "project": project, "limit": limit},
         )
         .fetchall()

@@ -85,6 +85,15 @@ def add_groups(session: Session, groups: Iterable[tuple[int, int]]) -> None:
         )
 
 
+def add_groups_of(session: Session, keys: Iterable[UUID]) -> None:
+    """Ask for another audit of the groups of these trajectories, where they were decided before."""
+    driver(session).execute(
+        "INSERT INTO work (project, group_id) SELECT DISTINCT g.project, g.id FROM trajectory t JOIN rollout_group g ON g.id = t.group_id"
+        " WHERE t.key = ANY(%s) AND g.closed",
+        (list(keys),),
+    )
+
+
 def add_trajectories(session: Session, project: int, keys: Sequence[UUID], *, priority: int = 0) -> None:
     """Ask for another audit of trajectories that were audited before."""
     driver(session).execute("INSERT INTO work (project, key, priority) SELECT %s, unnest(%s::uuid[]), %s", (project, list(keys), priority))
