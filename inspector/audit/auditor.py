@@ -257,9 +257,11 @@ class Auditor:
         """
         with transaction(self.engine) as session:
             for project in sorted({j.audited.subject.project for j in first}):
-                contents = [j.audited.content for j in first if j.audited.subject.project == project and j.audited.content is not None]
+                mine = [(j.audited.content, j.audited.subject) for j in first if j.audited.subject.project == project and j.audited.content is not None]
+                known = trajectories.twins(session, project, [content for content, _ in mine])  # the oldest: not these, where there are many
                 disagreeing: set[UUID] = set()
-                for found in trajectories.twins(session, project, contents).values():
-                    disagreeing |= {key for _, reward, task, key in found if any(task == t and reward != r for _, r, t, _ in found)}
+                for content, subject in mine:
+                    others = {key for _, reward, task, key in known.get(content, ()) if task == subject.task and reward != subject.reward}
+                    disagreeing |= others | {subject.key} if others else set()
                 if disagreeing:
                     work.add_trajectories(session, project, verdicts.not_quarantined(session, sorted(disagreeing)))
