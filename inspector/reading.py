@@ -13,6 +13,8 @@ from inspector.closed import twin
 from inspector.trajectory import ContentPart, Document, Envelope, Header, ObservationResult, Posted, Step, Trajectory
 
 SUBAGENT_LEVELS = 8  # of subagents within subagents whose rules are checked
+HEAVIEST, LIGHT = 320 << 20, 4 << 20  # bytes; a line of 64 MiB that is made of tiny values would take several GiB
+OBJECT_BYTES, VALUE_BYTES = 80, 40
 NAMED = 500  # unknown fields that are listed by name
 _TIDY = msgspec.json.Decoder(twin(Posted))
 _POSTED = msgspec.json.Decoder(Posted)
@@ -23,12 +25,22 @@ _TIDY_DOCUMENT = msgspec.json.Decoder(twin(Document, ("steps",)))
 def read(line: bytes, key: str = "") -> Trajectory:
     """The trajectory of a line that the door let through, with its defects and unknown fields. Never raises."""
     defects = Defects()
+    if (weight := _weight(line)) > HEAVIEST:
+        defects.add("$.trajectory", f"not read: its values would take about {weight} bytes of memory, {HEAVIEST} is the limit")
+        return Trajectory(_ENVELOPE.decode(line), Document(), defects=defects.listed(), key=key)
     try:
         posted = _TIDY.decode(line)
     except (msgspec.ValidationError, RecursionError):
         return _read_closely(line, key, defects)
     _check(posted, posted.trajectory, defects)
     return Trajectory(posted, posted.trajectory, defects=defects.listed(), key=key)
+
+
+def _weight(line: bytes) -> int:
+    """About how many bytes the values of a line take at most, beside their text; a short line needs no look."""
+    if len(line) <= LIGHT:
+        return 0
+    return OBJECT_BYTES * (line.count(b"{") + line.count(b"[")) + VALUE_BYTES * line.count(b",")
 
 
 def _check(header: Header, document: Document, defects: Defects) -> None:
