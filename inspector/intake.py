@@ -19,7 +19,8 @@ from inspector.gates import Admitted
 from inspector.keys import new_keys
 from inspector.queue import Doorbell
 from inspector.settings import Limits
-from inspector.store import environments, groups, runs, trajectories
+from inspector.store import decisions, environments, groups, runs, trajectories
+from inspector.store.decisions import Numbered
 from inspector.store.environments import EnvironmentName
 from inspector.store.groups import GroupName
 from inspector.store.segments import SegmentWriter
@@ -87,11 +88,21 @@ class Intake:
             driver(session).execute("SET LOCAL synchronous_commit = off")  # names, not promises: the rows' own commit makes them durable
             self._recognise(session, project, fresh, receipts)
             references = refer(session, project.id, fresh.values())
+            self._announce(session, project, references.joined)
         if fresh:
             self._store(project, posting, fresh, references, receipts)
             self.doorbell.ring()
         self._answer_repeated(project, repeated, receipts)
         return [self._answered(receipt) for receipt in receipts]
+
+    @staticmethod
+    def _announce(session: Session, project: Project, joined: Sequence[int]) -> None:
+        """A project that posts an environment version for the first time learns of its state, as those did that posted it before."""
+        standing = environments.standing_in(session, joined) if joined else []
+        if standing:
+            driver(session).execute("SET LOCAL synchronous_commit = on")  # numbers of the feed must not be given twice
+            told = [decisions.of_state(s, author="policy", reason=f"{s.state.value} when this project first posted it") for s in standing]
+            decisions.append(session, project.id, [Numbered(decision, None) for decision in told])
 
     def _door(self, posting: Posting, receipts: list[Receipt | None]) -> tuple[dict[int, Admitted], dict[int, tuple[Admitted, int]]]:
         """By position: the lines that pass the first gate, and those whose id stood in this posting before, with where it did."""
@@ -187,6 +198,7 @@ class References(NamedTuple):
     tasks: Mapping[tuple[int, str], int]
     runs: Mapping[str, tuple[int, Mode]]
     groups: Mapping[tuple[int | None, str], int]
+    joined: Sequence[int] = ()  # environment versions that the project had not posted before
 
     def environment(self, admitted: Admitted) -> int:
         """Of its environment version."""
@@ -240,11 +252,12 @@ def new_row(project: int, admitted: Admitted, key: UUID, place: Location, refere
 def refer(session: Session, project: int, fresh: Iterable[Admitted]) -> References:
     """Ids of everything that these lines name, made where they were not known."""
     envelopes = [admitted.envelope for admitted in fresh]
-    found = environments.ensure(session, project, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
+    found = environments.make(session, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
+    joined = environments.join(session, project, found.values())
     tasks = environments.ensure_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
     run_ids = runs.ensure(session, project, {(e.run.id, e.run.trainer) for e in envelopes if e.run})
     names = [GroupName(run_ids[e.run.id][0] if e.run else None, e.group.id, e.group.size) for e in envelopes if e.group]
-    return References(found, tasks, run_ids, groups.touch(session, project, names))
+    return References(found, tasks, run_ids, groups.touch(session, project, names), joined)
 
 
 def _again(admitted: Admitted, sha256: bytes, key: UUID | None) -> Receipt:

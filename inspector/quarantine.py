@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from sqlmodel import Session
 
 from inspector.store import decisions, environments
+from inspector.store.environments import Standing
 from inspector.task import State
-from inspector.verdict import Action, Decision, Mode, Scope
 
 PROBATION_WEIGHT = 0.25  # of the usual sampling, where nobody says otherwise
 
@@ -31,21 +29,8 @@ def set_state(
     if state is State.PROBATION and weight is None:
         weight = PROBATION_WEIGHT
     before = environments.set_state(session, environment_version, task_id, state, weight, author=author, note=note)
-    decision = Decision(
-        seq=0,
-        scope=Scope.ENVIRONMENT_VERSION if task is None else Scope.TASK,
-        action=Action.SET_STATE,
-        environment=environment,
-        version=version,
-        task=task,
-        state=state,
-        sampling_weight=weight,
-        final=True,
-        author=author,
-        mode=Mode.ENFORCE,  # what it means is for each run's own mode to say
-        reasons=(f"{before.value} -> {state.value}" + (f": {note}" if note else ""),),
-        decided_at=datetime.now(UTC),
-    )
+    reason = f"{before.value} -> {state.value}" + (f": {note}" if note else "")
+    decision = decisions.of_state(Standing(environment, version, task, state, weight), author=author, reason=reason)
     return decisions.append_states(session, {project_id: [decision] for project_id in environments.projects_of(session, environment_version)})
 
 

@@ -99,3 +99,14 @@ def test_people_who_set_states_at_once_leave_one_story(open_desk: OpenDesk) -> N
     with transaction(desks[0].engine) as session:
         changes = driver(session).execute("SELECT before, after FROM state_change ORDER BY id").fetchall()
     assert [before for before, _ in changes] == ["active", *(after for _, after in changes[:-1])]
+
+
+def test_a_project_that_posts_a_quarantined_version_for_the_first_time_is_told(open_desk: OpenDesk) -> None:
+    first, second = open_desk(), open_desk(name="beta")
+    first.post(episode("a"))
+    with transaction(first.engine) as session:
+        quarantine.set_state(session, "acme/terminal", "1", None, State.QUARANTINED, author="person:mira", note="", project=first.project.id)
+    second.post(episode("a"))
+    second.post(episode("b"))
+    [told] = second.feed()
+    assert (told.action, told.state, told.environment, told.version) == (Action.SET_STATE, State.QUARANTINED, "acme/terminal", "1")

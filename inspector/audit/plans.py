@@ -17,8 +17,11 @@ FRESH_S = 2.0  # how long an act of revocation may take to reach this process
 
 
 def selected(checks: Sequence[Check]) -> tuple[Selected, ...]:
-    """What is stored of the checks that new arrivals get."""
-    return tuple(Selected(check=c.name, version=c.version, parameters=c.digest, late=c.late) for c in checks)
+    """What is stored of the checks that new arrivals get: those of the fast lane.
+
+    Nothing runs late checks yet. Selected, they would stay pending, and a trajectory would never become final.
+    """
+    return tuple(Selected(check=c.name, version=c.version, parameters=c.digest) for c in checks if not c.late)
 
 
 @dataclass(frozen=True)

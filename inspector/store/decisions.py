@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -10,8 +11,9 @@ import msgspec
 from sqlmodel import Session
 
 from inspector.errors import Gone
+from inspector.store.environments import Standing
 from inspector.store.session import driver
-from inspector.verdict import Decision
+from inspector.verdict import Action, Decision, Mode, Scope
 
 CHANNEL = "inspector_feed"  # NOTIFY with a project's id wakes those who wait for its decisions
 
@@ -77,6 +79,25 @@ def append(session: Session, project: int, decisions: Sequence[Numbered]) -> int
         (list(standing), list(standing.values())),
     )
     return last
+
+
+def of_state(standing: Standing, *, author: str, reason: str) -> Decision:
+    """The entry that tells a project of the state of an environment version or a task."""
+    return Decision(
+        seq=0,
+        scope=Scope.ENVIRONMENT_VERSION if standing.task is None else Scope.TASK,
+        action=Action.SET_STATE,
+        environment=standing.environment,
+        version=standing.version,
+        task=standing.task,
+        state=standing.state,
+        sampling_weight=standing.sampling_weight,
+        final=True,
+        author=author,
+        mode=Mode.ENFORCE,  # what it means is for each run's own mode to say
+        reasons=(reason,),
+        decided_at=datetime.now(UTC),
+    )
 
 
 def append_states(session: Session, decisions: Mapping[int, Sequence[Decision]]) -> dict[int, int]:

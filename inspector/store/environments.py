@@ -44,6 +44,13 @@ class EnvironmentSummary(NamedTuple):
 
 def ensure(session: Session, project: int, names: Iterable[EnvironmentName]) -> dict[EnvironmentName, int]:
     """Ids of environment versions, made where they were not known, and visible to this project from now on."""
+    found = make(session, names)
+    join(session, project, found.values())
+    return found
+
+
+def make(session: Session, names: Iterable[EnvironmentName]) -> dict[EnvironmentName, int]:
+    """Ids of environment versions, made where they were not known."""
     wanted = sorted(set(names))
     if not wanted:
         return {}
@@ -56,12 +63,30 @@ def ensure(session: Session, project: int, names: Iterable[EnvironmentName]) -> 
         "SELECT environment, version, id FROM environment_version JOIN unnest(%s::text[], %s::text[]) AS wanted(e, v) ON environment = e AND version = v",
         (environments, versions),
     ).fetchall()
-    found = {EnvironmentName(environment, version): id_ for environment, version, id_ in rows}
-    connection.execute(
-        "INSERT INTO project_environment (project, environment_version) SELECT %s, id FROM unnest(%s::bigint[]) AS id ORDER BY id ON CONFLICT DO NOTHING",
-        (project, sorted(found.values())),
+    return {EnvironmentName(environment, version): id_ for environment, version, id_ in rows}
+
+
+def join(session: Session, project: int, versions: Iterable[int]) -> list[int]:
+    """Make environment versions visible to a project; those that it did not see before."""
+    rows = driver(session).execute(
+        "INSERT INTO project_environment (project, environment_version) SELECT %s, id FROM unnest(%s::bigint[]) AS id ORDER BY id"
+        " ON CONFLICT DO NOTHING RETURNING environment_version",
+        (project, sorted(versions)),
     )
-    return found
+    return [int(row[0]) for row in rows.fetchall()]
+
+
+def standing_in(session: Session, versions: Sequence[int]) -> list[Standing]:
+    """States other than `active` of these versions and their tasks. Whoever changes one meanwhile waits, and then sees who joined."""
+    connection = driver(session)
+    connection.execute("SELECT FROM environment_version WHERE id = ANY(%s) ORDER BY id FOR SHARE", (list(versions),))
+    rows = connection.execute(
+        "SELECT environment, version, NULL, state, sampling_weight FROM environment_version WHERE id = ANY(%(versions)s) AND state <> 'active'"
+        " UNION ALL SELECT v.environment, v.version, t.task, t.state, t.sampling_weight FROM task t JOIN environment_version v ON v.id = t.environment_version"
+        " WHERE v.id = ANY(%(versions)s) AND t.state <> 'active' ORDER BY 1, 2, 3",
+        {"versions": list(versions)},
+    ).fetchall()
+    return [Standing(environment, version, task, State(state), weight) for environment, version, task, state, weight in rows]
 
 
 def ensure_tasks(session: Session, tasks: Iterable[tuple[int, str]]) -> dict[tuple[int, str], int]:
