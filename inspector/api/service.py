@@ -56,7 +56,7 @@ class Service:
         self.catalog: Catalog = catalog.load()
         self.doorbell = Doorbell(queue.application(settings), settings.redis_url)
         with transaction(self.engine) as session:
-            selection = selections.ensure(session, audit.selected(self.catalog.select()))
+            selection = selections.ensure(session, audit.selected(self.catalog.select(only=settings.checks.split())))
         self.intake = Intake(self.engine, self.writer, self.doorbell, selection, settings.limits)
         self.budget = InFlight(settings.limits.in_flight_bytes)
         self.keys = Keys(self.engine, self.threads)
