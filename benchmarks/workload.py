@@ -16,14 +16,14 @@ GROUP = 8
 SHORT_CHARS, LONG_CHARS = 570, 7_600  # of text per step
 EVERY, PLANTED = 25, (3, 15)  # two of 25 are planted
 KINDS = ("hack", "hack", "loop", "copy", "odd")
-_ROOTS = (
+_ROOTS = (  # noqa: SIM905
     "file path line value test case cache index parser token stream buffer thread pool worker queue lock retry timeout request response header body"
     " route handler model field schema table row column query cursor session commit branch merge patch build target module package import export"
     " config option flag default server client socket port address certificate key secret hash digest block chunk page offset length size limit"
     " error warning message trace frame stack heap object class method function argument result output input reader writer codec format version"
     " release upgrade migrate rollback deploy service process signal memory disk network latency metric counter gauge sample window median"
 ).split()
-_SMALL = "the of to and in is it for that with on was as by from at this not or be are an if has when so we but into then after before now each".split()
+_SMALL = "the of to and in is it for that with on was as by from at this not or be are an if has when so we but into then after before now each".split()  # noqa: SIM905
 _WORDS = [*_SMALL, *_ROOTS, *(f"{a}_{b}" for a, b in zip(_ROOTS, _ROOTS[7:], strict=False)), *(f"{a}.{b}()" for a, b in zip(_ROOTS, _ROOTS[23:], strict=False))]
 _WEIGHTS = list(accumulate(1 / (rank + 12) for rank in range(len(_WORDS))))
 _PROMPT = (

@@ -1,0 +1,122 @@
+"""28 features in one matrix for a whole batch, and the forest asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.shared import forest
+from benchmarks.shared.thresholds import ANOMALOUS
+from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
+from inspector.trajectory import Source
+
+FLAT_BELOW = 300  # rows; above, sklearn is as quick
+
+
+@check(version=1, tier=Tier.TEXT, cause=Cause.ANOMALY)
+def anomalies(batch: Batch) -> Iterator[tuple[Trajectory, Finding]]:
+    """The episode has an unusual shape."""
+    scores = score(matrix(batch))
+    for row in np.flatnonzero(scores >= ANOMALOUS):
+        yield batch[int(row)], Finding(message="", score=float(scores[row]))
+
+
+def score(rows: np.ndarray) -> np.ndarray:
+    """Of each row, in (0, 1): the higher, the odder."""
+    return _flat().score(rows) if len(rows) < FLAT_BELOW else -forest.fitted().score_samples(rows)
+
+
+def matrix(batch: Batch) -> np.ndarray:
+    """The features of `benchmarks.shared.features`, the same numbers, a row for each trajectory."""
+    shapes: list[tuple[int, int, int, int, int, int]] = []
+    borders, commands, rewards = [0], [], []
+    for trajectory in batch:
+        distinct: set[str] = set()
+        shapes += [_step(step, distinct) for step in trajectory.document.steps] or [(0, 0, 0, 0, 0, 0)]
+        borders.append(len(shapes))
+        commands.append(len(distinct))
+        rewards.append(-1.0 if trajectory.reward is None else trajectory.reward)
+    return _matrix(np.array(shapes, np.float64), np.array(borders), np.array(commands, np.float64), np.array(rewards))
+
+
+def _step(step: object, distinct: set[str]) -> tuple[int, int, int, int, int, int]:
+    calls, observation = step.tool_calls, step.observation  # type: ignore[attr-defined]
+    done = [value for call in calls for value in call.arguments.values() if type(value) is str] if calls else ()
+    distinct.update(done)
+    seen = sum([len(result.content or "") for result in observation.results]) if observation is not None else 0
+    agent = step.source is Source.AGENT  # type: ignore[attr-defined]
+    return agent, len(step.message or ""), len(step.reasoning_content or ""), sum(map(len, done)), seen, len(calls) if calls else 0  # type: ignore[attr-defined]
+
+
+def _matrix(shapes: np.ndarray, borders: np.ndarray, commands: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    first, last = borders[:-1], borders[1:] - 1
+    count = (borders[1:] - borders[:-1]).astype(np.float64)
+    agent, calls, lengths = shapes[:, 0], shapes[:, 5], shapes[:, 1:5]
+    totals = lengths.sum(axis=1)
+    sums = np.add.reduceat(lengths, first)
+    means = sums / count[:, None]
+    spreads = np.sqrt(np.maximum(0.0, np.add.reduceat(lengths * lengths, first) / count[:, None] - means * means))
+    counted = np.add.reduceat(np.stack([agent, calls, agent * (calls == 0), lengths[:, 3] == 0], axis=1), first)
+    total = sums.sum(axis=1)
+    spans = [sums, means, np.maximum.reduceat(lengths, first), spreads]
+    shares = [np.maximum.reduceat(totals, first) / np.maximum(1.0, total), lengths[last, 0], totals[first]]
+    return np.column_stack([count, counted[:, :2], total, *spans, counted[:, 2:], *shares, commands, commands / np.maximum(1.0, counted[:, 1]), rewards])
+
+
+class _Flat(NamedTuple):
+    """All trees of the forest as arrays, a row for each tree."""
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    path: np.ndarray  # how far down a leaf lies, with what its rest would add
+    depth: int
+    scale: float
+
+    def score(self, rows: np.ndarray) -> np.ndarray:
+        values = rows.astype(np.float32)  # as sklearn's trees do
+        trees = np.arange(len(self.feature))[None, :] * self.feature.shape[1]
+        node = np.repeat(trees, len(rows), axis=0)
+        row = np.arange(len(rows))[:, None]
+        for _ in range(self.depth):
+            low = values[row, self.feature.ravel()[node]] <= self.threshold.ravel()[node]
+            node = np.where(low, self.left.ravel()[node], self.right.ravel()[node])
+        return 2.0 ** (-self.path.ravel()[node].sum(axis=1) / self.scale)
+
+
+@cache
+def _flat() -> _Flat:
+    trees = [estimator.tree_ for estimator in forest.fitted().estimators_]
+    wide = max(tree.node_count for tree in trees)
+    arrays = [np.zeros((len(trees), wide), kind) for kind in (np.int64, np.float64, np.int64, np.int64, np.float64)]
+    for number, tree in enumerate(trees):
+        depths, own = _depths(tree), np.arange(tree.node_count)
+        leaf = tree.children_left < 0
+        columns = (
+            np.where(leaf, 0, tree.feature),
+            tree.threshold,
+            *(np.where(leaf, own, side) + number * wide for side in (tree.children_left, tree.children_right)),
+        )
+        for array, column in zip(arrays, (*columns, depths + _average(tree.n_node_samples)), strict=True):
+            array[number, : tree.node_count] = column
+    sampled = float(_average(np.array([forest.fitted().max_samples_]))[0])
+    return _Flat(*arrays, max(tree.max_depth for tree in trees), len(trees) * sampled)
+
+
+def _depths(tree: object) -> np.ndarray:
+    depths = np.zeros(tree.node_count)  # type: ignore[attr-defined]
+    for node in range(tree.node_count):  # type: ignore[attr-defined]  # a child's number is higher than its parent's
+        for child in (tree.children_left[node], tree.children_right[node]):  # type: ignore[attr-defined]
+            if child >= 0:
+                depths[child] = depths[node] + 1
+    return depths
+
+
+def _average(samples: np.ndarray) -> np.ndarray:
+    """The mean length of an unsuccessful search among so many."""
+    many = np.maximum(samples, 3).astype(np.float64)
+    return np.where(samples <= 1, 0.0, np.where(samples == 2, 1.0, 2.0 * (np.log(many - 1.0) + np.euler_gamma) - 2.0 * (many - 1.0) / many))

@@ -1,0 +1,23 @@
+"""A transcript that says the same over and over compresses to almost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import zstandard
+
+from benchmarks.checks.texts import texts
+from benchmarks.shared.thresholds import LOOPING
+from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
+
+LEVEL = -5  # as quick as lz4: only the ratio is wanted
+
+
+@check(version=1, tier=Tier.TEXT, cause=Cause.ANOMALY)
+def compression(batch: Batch) -> Iterator[tuple[Trajectory, Finding]]:
+    """The transcript repeats itself from beginning to end."""
+    compress = zstandard.ZstdCompressor(level=LEVEL, write_content_size=False).compress
+    for trajectory, text in zip(batch, texts(batch), strict=True):
+        ratio = len(compress(text)) / max(1, len(text))
+        if ratio < LOOPING:
+            yield trajectory, Finding(message="", score=min(1.0, 1.0 - ratio))
