@@ -8,14 +8,17 @@ from __future__ import annotations
 import ast
 import shlex
 import textwrap
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 
 from inspector.actions.words import Action, Kind, Passage, Unread
 
-PROGRAM_CHARS = 1 << 17
+PROGRAM_CHARS = 1 << 16
+ALL_CHARS = 1 << 19  # of all programs of a trajectory
 NODES = 20_000
 DEPTH = 20
+_OWN = threading.local()  # how much this thread has read of the trajectory at hand
 Found = Iterator[Action | Unread]
 _DELETING = {"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"}
 _MOVING = {"os.rename", "os.replace", "shutil.move"}
@@ -35,6 +38,11 @@ def parsed(text: str) -> ast.Module | None:
         return None
 
 
+def start_anew() -> None:
+    """Gives this thread the whole allowance for the programs of another trajectory."""
+    _OWN.chars = 0
+
+
 def fragment(text: str) -> ast.Module | None:
     """A piece of a program, as edits hold it: indented, or with its last block still open. None where it is no Python even so."""
     plain = textwrap.dedent(text.strip("\n"))
@@ -49,7 +57,11 @@ def of_python(passage: Passage, shell: Callable[[Passage], Found]) -> Found:
     """The program itself, then what it does; `shell` reads the lines that it gives to a shell."""
     yield Action(Kind.CODE, passage.span(), text=passage.text, verbatim=passage.offset is not None)
     lines = _Lines(passage.text)
-    tree = parsed(lines.without_magic())
+    _OWN.chars = getattr(_OWN, "chars", 0) + len(passage.text)
+    tree = parsed(lines.without_magic()) if _OWN.chars <= ALL_CHARS else None
+    if tree is None and _OWN.chars > ALL_CHARS:
+        yield Unread(passage.span(), f"more than {ALL_CHARS} characters of programs in one trajectory: the rest was not parsed")
+        return
     if tree is None:
         yield Unread(passage.span(), "it is no Python that could be parsed")
         return
@@ -79,7 +91,8 @@ class _Reader:
     def __init__(self, tree: ast.Module, passage: Passage, lines: _Lines, shell: Callable[[Passage], Found]) -> None:
         self._tree, self._passage, self._lines, self._shell = tree, passage, lines, shell
         self._values: dict[str, ast.expr] = {}
-        self._opened: dict[str, ast.expr] = {}  # names of open files -> their paths
+        self._names: dict[int, list[str]] = {}  # an `open(…)` -> the names that `with` gives it
+        self._writes: dict[str | int, list[ast.Call]] = {}  # a name, or the `open(…)` itself -> what is written to it
 
     def read(self) -> Found:
         for number, node in enumerate(ast.walk(self._tree)):
@@ -89,14 +102,20 @@ class _Reader:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self._values.setdefault(node.targets[0].id, node.value)
         calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call)]
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.With):
-                for opening in node.items:
-                    call = opening.context_expr
-                    if isinstance(call, ast.Call) and isinstance(opening.optional_vars, ast.Name) and call.args:
-                        self._opened[opening.optional_vars.id] = call
+        self._index(calls)
         for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset)):
             yield from self._call(call)
+
+    def _index(self, calls: list[ast.Call]) -> None:
+        """Which names files were opened under, and what is written to each."""
+        for node in ast.walk(self._tree):
+            for opening in node.items if isinstance(node, ast.With) else ():
+                if isinstance(opening.optional_vars, ast.Name):
+                    self._names.setdefault(id(opening.context_expr), []).append(opening.optional_vars.id)
+        for call in calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("write", "writelines") and call.args:
+                target = call.func.value
+                self._writes.setdefault(target.id if isinstance(target, ast.Name) else id(target), []).append(call)
 
     def _call(self, call: ast.Call) -> Found:
         name = dotted(call.func)
@@ -136,13 +155,8 @@ class _Reader:
 
     def _written(self, opened: ast.Call) -> str:
         """The constant texts that are written to what was opened here."""
-        names = {name for name, call in self._opened.items() if call is opened}
-        return "".join(
-            self.text(call.args[0])
-            for call in ast.walk(self._tree)
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("write", "writelines") and call.args
-            if (isinstance(call.func.value, ast.Name) and call.func.value.id in names) or call.func.value is opened
-        )
+        keys: list[str | int] = [id(opened), *self._names.get(id(opened), [])]
+        return "".join(self.text(call.args[0]) for key in keys for call in self._writes.get(key, []))[:PROGRAM_CHARS]
 
     def _line(self, node: ast.expr) -> str:
         if isinstance(node, (ast.List, ast.Tuple)):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from inspector.actions import program, shell
 from inspector.actions.calls import of_call
 from inspector.actions.fenced import acts_by_fences, of_message
 from inspector.actions.words import Action, Kind, Passage, Unread
@@ -42,6 +43,8 @@ def actions(trajectory: Trajectory) -> Actions:
 
 
 def _read(trajectory: Trajectory) -> Actions:
+    shell.start_anew()
+    program.start_anew()
     done: list[Action] = []
     unread: list[Unread] = []
     for found in _found(trajectory):

@@ -21,7 +21,8 @@ from inspector.actions.prefixes import strip
 from inspector.actions.words import Passage, Word
 
 SHELL_CHARS = 1 << 17
-PARSE_S = 0.25
+PARSE_S = 0.25  # of CPU, for one text
+ALL_S = 1.0  # of CPU, for all texts of a trajectory
 COMMANDS = 500  # of one shell line
 WORD_DEPTH = 20
 _CHUNK = 1 << 14
@@ -192,13 +193,23 @@ def _starts(text: str) -> list[int]:
 def _parsed(data: bytes) -> Any:
     if not hasattr(_OWN, "parser"):
         _OWN.parser = tree_sitter.Parser(_LANGUAGE)
-    until = time.monotonic() + PARSE_S
+    began, left = time.thread_time(), getattr(_OWN, "left", ALL_S)
+    if left <= 0:
+        raise Unparsable(f"the {ALL_S:g} s for all commands of a trajectory were used up before")
+    until = began + min(PARSE_S, left)
     try:
-        tree = _OWN.parser.parse(lambda at, _: data[at : at + _CHUNK], progress_callback=lambda *_: time.monotonic() > until)
+        tree = _OWN.parser.parse(lambda at, _: data[at : at + _CHUNK], progress_callback=lambda *_: time.thread_time() > until)
     except ValueError as error:
         _OWN.parser.reset()
         raise Unparsable("it takes too long to parse") from error
+    finally:
+        _OWN.left = left - (time.thread_time() - began)
     return tree.root_node
+
+
+def start_anew() -> None:
+    """Gives this thread the whole time for the commands of another trajectory."""
+    _OWN.left = ALL_S
 
 
 def _last(inside: Sequence[Command], node: Any, at: Any) -> Command:

@@ -144,3 +144,11 @@ def test_every_action_points_at_what_is_there(text, tool):
 @pytest.mark.parametrize("name", odd_trajectories())
 def test_odd_records_have_actions_that_are_there(name):
     assert placed(odd_trajectories()[name]) == []
+
+
+def test_one_trajectory_cannot_take_all_the_time():
+    slow = episode(*[("bash", {"command": '"$(' * 40_000})] * 60, *[("python", {"code": "x = 1\n" * 10_000})] * 20)
+    reasons = {one.reason for one in actions(slow).unread}
+    assert any("used up before" in reason for reason in reasons)
+    assert any("characters of programs" in reason for reason in reasons)
+    assert actions(episode(("bash", {"command": "ls"}), ("python", {"code": "x = 1"}))).unread == ()
