@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,15 @@ from tests.attacks.conftest import MANY, serving
 SCHEMA = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
 OPERATIONS = {operation.label: operation for operation in (found.ok() for found in SCHEMA.get_all_operations())}
 HOLDERS = {"trainer": "acme-trainer", "reviewer": "acme-reviewer", "owner": "acme-owner", "admin": "admin"}
+
+
+@schemathesis.serializer("application/x-ndjson")
+def as_lines(context: schemathesis.SerializationContext, value: object) -> bytes:
+    """Whatever was made up, as a body of lines."""
+    if isinstance(value, bytes):
+        return value
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else json.dumps(value).encode()
+
 
 # Of what JSON Schema calls valid, refused by rules that it cannot say: then, and only then, `positive_data_acceptance` is not asked.
 BEYOND_SCHEMA = (
