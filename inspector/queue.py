@@ -38,7 +38,7 @@ def application(settings: Settings | None = None) -> Celery:
         worker_prefetch_multiplier=1,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_hijack_root_logger=False,
-        worker_max_memory_per_child=1_500_000,  # kB; a child that grew is replaced between two tasks
+        worker_max_memory_per_child=500_000,  # kB; a child that grew is replaced between two tasks
         beat_schedule={"sweep": {"task": SWEEP, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s * 2}}},
     )
     return app
