@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.checks.texts import texts
+from benchmarks.checks.transcripts import transcripts
 from benchmarks.shared import references
 from benchmarks.shared.thresholds import COPIED
 from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
@@ -21,7 +21,7 @@ _MASK, _SHIFT, _FOLD = np.uint64((1 << 48) - 1), np.uint64(48), np.uint64(29)
 @check(version=1, tier=Tier.ACTION, cause=Cause.POLICY_EXPLOIT)
 def near_duplicates(batch: Batch) -> Iterator[tuple[Trajectory, Finding]]:
     """Most of the episode's lines are those of a solution that was published."""
-    for row, known, share in _copied(texts(batch)):
+    for row, known, share in _copied(transcripts(batch).texts):
         yield batch[row], Finding(message=f"known-{known}", score=min(1.0, share))
 
 
@@ -55,11 +55,11 @@ def sketches(block: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
     for at, factor in enumerate(_FACTORS):
         hashes = (hashes ^ words[lines + 8 * at]) * factor
         hashes ^= hashes >> _FOLD
-    borders = np.cumsum([1] + [len(text) + 1 for text in block])
-    owner = np.searchsorted(borders, lines, side="right") - 1
-    keys = np.sort((owner.astype(np.uint64) << _SHIFT) | (hashes & _MASK))
+    ends = np.searchsorted(lines, np.cumsum([1] + [len(text) + 1 for text in block]))
+    owner = np.repeat(np.arange(len(block), dtype=np.uint64), np.diff(ends))
+    keys = np.sort((owner << _SHIFT) | (hashes[: len(owner)] & _MASK))
     keys = keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
     owners = (keys >> _SHIFT).astype(np.int64)
-    rank = np.arange(len(keys)) - np.searchsorted(owners, owners)
+    rank = np.arange(len(keys)) - np.searchsorted(owners, np.arange(len(block)))[owners]
     kept = rank < SMALLEST
     return owners[kept], (keys & _MASK)[kept]
