@@ -128,7 +128,7 @@ class Bench:
     def _small_ways(self, product: Running, name: str) -> None:
         for label, way in WAYS.items():
             if label != "frames 500":
-                count = self.size.product if way.batch >= 100 else self.size.small
+                count = self.size.product if way.batch >= 100 or way.clients > 2 else self.size.small
                 posted = workload.short(f"{name}-{label.replace(' ', '-')}", count)
                 self._measure(f"product, {label}", product, posted, way)
 
