@@ -92,3 +92,11 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=path, args=BROWSER)
         yield opened
         opened.close()
+
+
+@pytest.fixture(autouse=True)
+def _main_stays_main() -> Iterator[None]:
+    """AppTest puts a page in the place of `__main__`; child processes of later tests would then run that page."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
