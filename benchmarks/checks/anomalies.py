@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.checks.transcripts import WIDTH, transcripts
-from benchmarks.shared import forest
 from benchmarks.shared.thresholds import ANOMALOUS
 from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
 
@@ -74,6 +73,8 @@ class _Flat(NamedTuple):
 
 @cache
 def _flat() -> _Flat:
+    from benchmarks.shared import forest  # sklearn takes seconds to import, and the API, which lists checks, has no need of it
+
     trees = [estimator.tree_ for estimator in forest.fitted().estimators_]
     wide = max(tree.node_count for tree in trees)
     arrays = [np.zeros((len(trees), wide), kind) for kind in (np.int64, np.float64, np.int64, np.int64, np.float64)]

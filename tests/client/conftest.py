@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +51,11 @@ def envelope(number: int, **fields: Any) -> dict[str, Any]:
         "reward": 1.0,
         "trajectory": {"schema_version": "ATIF-v1.8", "steps": [{"step_id": 1, "source": "user", "message": f"go {number}"}]},
     } | fields
+
+
+def spools(folder: Path) -> list[Path]:
+    """The spool files below; `glob` would fail on a folder that the client removes meanwhile."""
+    return [Path(inside, name) for inside, _, names in os.walk(folder) for name in names if name.endswith(".spool")]
 
 
 def until(holds: Callable[[], Any], timeout_s: float = 10.0) -> None:

@@ -14,7 +14,7 @@ from inspector.client import Client
 from inspector.client.deadletters import DeadLetter
 from inspector.errors import Unavailable
 from inspector.trajectory import Posted
-from tests.client.conftest import KEY, envelope, until
+from tests.client.conftest import KEY, envelope, spools, until
 from tests.client.server import Service, serving
 
 
@@ -101,7 +101,7 @@ def test_a_fault_keeps_the_order_and_loses_nothing(client, service, tmp_path, fa
     assert one.flush(30, delivered=True)
     assert service.order == [f"t{number}" for number in range(25)]
     assert (one.stats.dropped, one.stats.rejected, one.stats.spool_bytes) == (0, 0, 0)
-    until(lambda: not list(tmp_path.glob("*/*.spool")))
+    until(lambda: not spools(tmp_path))
 
 
 def test_a_body_that_always_breaks_the_service_is_isolated(client, service, tmp_path, monkeypatch):
@@ -143,7 +143,7 @@ def test_a_full_spool_keeps_the_oldest_and_counts_the_rest(client, service, tmp_
     one = client(max_queue_bytes=4_000, max_spool_bytes=20_000, batch_lines=10, spool_dir=tmp_path, follow=False, deadline_s=5.0)
     one.submit([envelope(number, extra={"noise": f"{number * 7919:x}" * 20}) for number in range(2000)])
     one.flush(5)
-    assert sum(path.stat().st_size for path in tmp_path.glob("*/*.spool")) <= 20_000
+    assert sum(path.stat().st_size for path in spools(tmp_path)) <= 20_000
     stats = one.stats
     assert stats.dropped > 0
     service.fault = None
@@ -213,7 +213,7 @@ def test_after_the_service_is_back_nothing_goes_to_disk_any_more(client, service
     trainer = threading.Thread(target=work)
     trainer.start()
     until(lambda: one.stats.sent > 50 and not one.stats.spool_bytes)
-    until(lambda: not list(tmp_path.glob("*/*.spool")))
+    until(lambda: not spools(tmp_path))
     spooled = one.stats.spooled
     until(lambda: one.stats.sent > spooled + 100)
     assert one.stats.spooled <= spooled + 50

@@ -18,14 +18,14 @@ from inspector.client import AsyncClient, Client
 from inspector.client.batches import batch_of
 from inspector.client.lines import line_of
 from inspector.client.spool import Spool
-from tests.client.conftest import KEY, envelope, until
+from tests.client.conftest import KEY, envelope, spools, until
 from tests.client.server import serving
 
 ROOT = Path(__file__).parents[2]
 CHILD = """
 import sys
 from inspector.client import Client
-from tests.client.conftest import envelope
+from tests.client.conftest import envelope, spools
 url, folder, first, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 client = Client(url, "ins_test", spool_dir=folder, batch_lines=7, batch_ms=1, follow=False, post_timeout_s=5)
 for number in range(first, first + count):
@@ -85,7 +85,7 @@ def test_two_living_processes_share_a_folder(service, tmp_path):
             one.submit(envelope(5000))
             assert one.flush(30, delivered=True)
     assert sorted(int(name[1:]) for name in service.lines) == [*range(50), *range(1000, 1050), 5000]
-    assert not list(tmp_path.glob("*/*.spool"))
+    assert not spools(tmp_path)
 
 
 def test_a_folder_in_use_is_left_alone_and_a_free_one_is_taken_once(tmp_path):
@@ -114,7 +114,7 @@ def test_a_torn_tail_costs_only_the_record_that_no_flush_had_promised(tmp_path, 
     first = Spool(tmp_path, "scope", max_bytes=1 << 20)
     first.append(batches(0, 3))
     first.close()
-    (path,) = tmp_path.glob("*/*.spool")
+    (path,) = spools(tmp_path)
     os.truncate(path, path.stat().st_size - cut)
     second = Spool(tmp_path, "scope", max_bytes=1 << 20)
     second.adopt()
@@ -124,7 +124,7 @@ def test_a_torn_tail_costs_only_the_record_that_no_flush_had_promised(tmp_path, 
 def test_a_damaged_record_is_counted_and_left_out(tmp_path):
     spool = Spool(tmp_path, "scope", max_bytes=1 << 20)
     spool.append(batches(0, 3))
-    (path,) = tmp_path.glob("*/*.spool")
+    (path,) = spools(tmp_path)
     size = path.stat().st_size // 3
     with path.open("r+b") as file:
         file.seek(size + 30)
@@ -175,7 +175,7 @@ def test_a_forked_client_works_and_leaves_its_parents_alone(service, client, tmp
 SCRIPT = """
 import sys, time
 from inspector.client import Client
-from tests.client.conftest import envelope
+from tests.client.conftest import envelope, spools
 client = Client(sys.argv[1], "ins_test", spool_dir=sys.argv[2] if len(sys.argv) > 2 else None, follow=False)
 client.submit([envelope(number) for number in range(5)])
 """
