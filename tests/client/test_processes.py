@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 CHILD = """
 import sys
 from inspector.client import Client
-from tests.client.conftest import envelope, spools
+from tests.client.conftest import envelope
 url, folder, first, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 client = Client(url, "ins_test", spool_dir=folder, batch_lines=7, batch_ms=1, follow=False, post_timeout_s=5)
 for number in range(first, first + count):
@@ -175,7 +175,7 @@ def test_a_forked_client_works_and_leaves_its_parents_alone(service, client, tmp
 SCRIPT = """
 import sys, time
 from inspector.client import Client
-from tests.client.conftest import envelope, spools
+from tests.client.conftest import envelope
 client = Client(sys.argv[1], "ins_test", spool_dir=sys.argv[2] if len(sys.argv) > 2 else None, follow=False)
 client.submit([envelope(number) for number in range(5)])
 """
