@@ -15,7 +15,9 @@ from kombu.exceptions import OperationalError
 from inspector.settings import Settings, load
 
 AUDIT = "inspector.audit"
+LATE = "inspector.late"
 SWEEP = "inspector.sweep"
+QUEUES = {AUDIT: "audit", LATE: "late"}
 BELL = "inspector:bell:audit"
 BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
 
@@ -59,10 +61,11 @@ def _filesystem_options() -> dict[str, object]:
 
 
 class Doorbell:
-    """Rings for the audit workers after a commit. A bell that cannot be rung is counted, never raised: the sweep finds the work."""
+    """Rings for the workers of a queue after a commit. A bell that cannot be rung is counted, never raised: the sweep finds the work."""
 
-    def __init__(self, celery: Celery, redis_url: str) -> None:
-        self._celery = celery
+    def __init__(self, celery: Celery, redis_url: str, task: str = AUDIT) -> None:
+        self._celery, self._task, self._queue = celery, task, QUEUES[task]
+        self._key = f"inspector:bell:{self._queue}"
         self._redis = redis_client(redis_url) if redis_url else None
         self._lock = threading.Lock()
         self._rung_at = 0.0
@@ -73,7 +76,7 @@ class Doorbell:
         try:
             if self._waiting():
                 return True
-            self._celery.send_task(AUDIT, queue="audit", retry=False, ignore_result=True)
+            self._celery.send_task(self._task, queue=self._queue, retry=False, ignore_result=True)
         except (OperationalError, redis.RedisError, OSError):
             self.failures += 1
             return False
@@ -84,13 +87,13 @@ class Doorbell:
         if self._redis is None:
             return
         try:
-            self._redis.delete(BELL)
+            self._redis.delete(self._key)
         except redis.RedisError:
             self.failures += 1
 
     def _waiting(self) -> bool:
         if self._redis is not None:
-            return not self._redis.set(BELL, b"1", nx=True, px=BELL_TTL_MS)
+            return not self._redis.set(self._key, b"1", nx=True, px=BELL_TTL_MS)
         with self._lock:  # without Redis, bells are only thinned out within this process
             now = time.monotonic()
             if now - self._rung_at < 0.05:

@@ -48,6 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_s: float = 5.0
     sweep_s: float = 5.0
     group_quiet_s: float = 60.0  # a group without new members for so long is taken as complete
+    late_deadline_s: float = 600.0  # a late check that has not answered by then is not assessed
     flush_ms: float = 5.0
     flush_posts: int = 256
     flush_bytes: int = 1 << 20

@@ -20,6 +20,14 @@ class State(StrEnum):
     RETIRED = "retired"
 
 
+_STRICTNESS = (State.ACTIVE, State.WATCH, State.PROBATION, State.QUARANTINED, State.RETIRED)
+
+
+def stricter(one: State, other: State) -> State:
+    """Of two states the one that lets less through."""
+    return max(one, other, key=_STRICTNESS.index)
+
+
 Finite = Annotated[float, msgspec.Meta(ge=-1.7e308, le=1.7e308)]
 
 

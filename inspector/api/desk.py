@@ -16,6 +16,7 @@ from inspector.errors import Unavailable
 from inspector.store import verdicts
 from inspector.store.session import transaction
 from inspector.store.verdicts import Ruled
+from inspector.verdict import Action
 
 Rulings = dict[UUID, Ruled]
 
@@ -31,7 +32,7 @@ class _Ticket:
     def take(self, rulings: Rulings) -> None:
         for key in self.pending & rulings.keys():
             self.found[key] = rulings[key]
-        self.pending -= self.found.keys()
+        self.pending -= {key for key, ruled in self.found.items() if ruled.action is not Action.HOLD}  # a hold is told only where nothing better comes
         if not self.pending:
             self.done.set()
 

@@ -496,4 +496,5 @@ def ruling(ruled: Ruled) -> Ruling:
         cause=ruled.cause,
         retry=ruled.retry,
         seq=ruled.seq,
+        until=ruled.until,
     )

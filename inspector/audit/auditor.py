@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import deciding, group_work, isolation, stops, subjects
+from inspector.audit import deciding, group_work, isolation, late_answers, stops, subjects
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -32,7 +33,7 @@ from inspector.store.verdicts import NewVerdict
 from inspector.store.work import Claim
 from inspector.task import UNDECLARED
 from inspector.trajectory import EnvironmentRef, Header, TaskRef
-from inspector.verdict import Action, Verdict
+from inspector.verdict import Action, Outcome, Verdict
 
 log = structlog.get_logger()
 CLOSINGS = 3  # attempts at one block's closing transaction
@@ -45,6 +46,8 @@ class Pace(NamedTuple):
     lease_s: float = 30.0
     heartbeat_s: float = 5.0
     deadline_s: float = 10.0  # of one block; then its worker ends, and the block comes back smaller
+    late_deadline_s: float = 600.0  # for the late checks of a group to answer; then they are not assessed
+    hold_s: float = 30.0  # that a trainer is asked to wait for late checks
     block: int = work.BLOCK
     stop_share: float = 0.20
     stop_window: int = 1000
@@ -56,6 +59,10 @@ class Closing(NamedTuple):
     projects: set[int]  # whose waiting readers are to be woken
     watches: list[stops.Watch]
     first: list[Judged]  # those that had no verdict before
+    groups: bool  # whether groups were decided, whose late checks may now wait
+
+
+Entries = dict[int, list[Numbered]]  # of each project's feed
 
 
 class Auditor:
@@ -71,6 +78,7 @@ class Auditor:
         *,
         wake: Callable[[set[int]], None],
         watch: Callable[[stops.Watch], None],
+        late: Callable[[], object] = lambda: None,
         alarms: bool = True,
     ) -> None:
         self.engine = engine
@@ -80,6 +88,7 @@ class Auditor:
         self.plans = Plans(catalog.checks)
         self.wake = wake
         self.watch = watch
+        self.late = late  # called where late checks may wait
         self.alarms = alarms  # False in a thread, where no alarm can be set
         self.heartbeat = Heartbeat(engine, lease_s=pace.lease_s, every_s=pace.heartbeat_s)
         with transaction(engine) as session:
@@ -108,6 +117,8 @@ class Auditor:
             self.wake(closing.projects)
         for watched in closing.watches:
             self.watch(watched)
+        if closing.groups:
+            self.late()
         self._look_back(closing.first)
 
     # --- inspecting ------------------------------------------------------------------------------------------------
@@ -133,10 +144,15 @@ class Auditor:
         for project, selection in {(o.subject.project, o.subject.selection) for o in opened}:
             mine = [o for o in opened if (o.subject.project, o.subject.selection) == (project, selection)]
             audited += self._run(project, mine, plans[project, selection])
-        means = self._honest_means(audited)
-        return [self._judged(a, plans[a.subject.project, a.subject.selection], means(a)) for a in audited]
+        means: Callable[[Audited], float | None] = _unknown
+        if any(plan.late for plan in plans.values()) or any(a.assessment.findings for a in audited):
+            with transaction(self.engine) as session:
+                audited = late_answers.carried(session, audited, plans)
+                means = self.honest_means(session, audited)
+        return [self.judged(a, plans[a.subject.project, a.subject.selection], means(a)) for a in audited]
 
-    def _judged(self, audited: Audited, plan: Plan, honest_mean: float | None) -> Judged:
+    def judged(self, audited: Audited, plan: Plan, honest_mean: float | None) -> Judged:
+        """What the policy makes of it."""
         return Judged(audited, plan, deciding.judge(self.policy, audited, plan, honest_mean))
 
     def _run(self, project: int, opened: Sequence[Opened], plan: Plan) -> list[Audited]:
@@ -148,7 +164,7 @@ class Auditor:
             needs = subjects.needs(session, project, opened, read, contents)
         assessed = checks_engine.run(plan.checks, read, needs)
         return [
-            Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment), len(o.added))
+            Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment, grouped=_grouped(o.subject)), len(o.added))
             for o, trajectory, content, assessment in zip(opened, read, contents, assessed, strict=True)
         ]
 
@@ -156,16 +172,15 @@ class Auditor:
         log.error("damaged trajectory", trajectory=str(subject.key), reason=reason)
         unknown = EnvironmentRef(id="unknown/unknown", version="0")
         header = Header(id=subject.id, environment=unknown, task=TaskRef(id="unknown"), reward=subject.reward)
-        return Audited(claim, subject, header, UNDECLARED, None, plan.all_erred(reason))
+        return Audited(claim, subject, header, UNDECLARED, None, plan.all_erred(reason, grouped=_grouped(subject)))
 
-    def _honest_means(self, audited: Sequence[Audited]) -> Callable[[Audited], float | None]:
+    def honest_means(self, session: Session, audited: Sequence[Audited]) -> Callable[[Audited], float | None]:
+        """The mean of what honest work earns where each of these was made."""
         suspects = [a.subject for a in audited if a.assessment.findings]
         known: dict[tuple[int, int], tuple[int, float]] = {}
-        if suspects:
-            with transaction(self.engine) as session:
-                for project in {s.project for s in suspects}:
-                    found = environments.honest_means(session, project, {s.environment_version for s in suspects if s.project == project})
-                    known |= {(project, version): counted for version, counted in found.items()}
+        for project in {s.project for s in suspects}:
+            found = environments.honest_means(session, project, {s.environment_version for s in suspects if s.project == project})
+            known |= {(project, version): counted for version, counted in found.items()}
 
         def mean(a: Audited) -> float | None:
             count, total = known.get((a.subject.project, a.subject.environment_version), (0, 0.0))
@@ -191,39 +206,54 @@ class Auditor:
             if len(held) < len(claims):
                 log.warning("lease lost", subjects=len(claims) - len(held))
             ours = self._up_to_date(session, [j for j in judged if j.audited.claim.id in held])
-            entries, watches, first = self._write(session, ours)
-            for project, group_entries in group_work.decide(session, self.policy, [c for c in claims if c.id in held]).items():
-                together = {entry.key for entry in group_entries}  # one decision of a trajectory a transaction: its group's comes last
-                entries[project] = [entry for entry in entries.get(project, []) if entry.key not in together] + group_entries
+            earlier = verdicts.replace(session, [j.audited.subject.key for j in ours]) if ours else {}
+            self._count(session, ours, earlier)
+            entries, watches = self.write(session, ours, earlier)
+            mine = [c for c in claims if c.id in held]
+            entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
             for project in sorted(entries):
                 decisions.append(session, project, entries[project])
-        return Closing({j.audited.subject.project for j in ours} | set(entries), watches, first)
+        return Closing(
+            projects={j.audited.subject.project for j in ours} | set(entries),
+            watches=watches,
+            first=[j for j in ours if j.audited.subject.key not in earlier],
+            groups=any(c.group is not None for c in mine),
+        )
+
+    def _has_late(self, session: Session, project: int, selection: int) -> bool:
+        return bool(self.plans.of(session, project, selection).late)
 
     def _up_to_date(self, session: Session, judged: Sequence[Judged]) -> list[Judged]:
         """Without those to which something was added after they were read: its own audit was asked for, and may have been closed already."""
         added = patches.of(session, [j.audited.subject.key for j in judged])
         return [j for j in judged if j.audited.added is None or len(added.get(j.audited.subject.key, ())) == j.audited.added]
 
-    def _write(self, session: Session, judged: Sequence[Judged]) -> tuple[dict[int, list[Numbered]], list[stops.Watch], list[Judged]]:
+    def write(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> tuple[Entries, list[stops.Watch]]:
+        """Store what was judged in the place of what was said earlier, and say what of it belongs into the feeds."""
         if not judged:
-            return {}, [], []
-        earlier = verdicts.replace(session, [j.audited.subject.key for j in judged])
+            return {}, []
+        judged = self._held(session, judged)
         rows = {j.audited.subject.key: deciding.verdict_row(j, self.policy_id, earlier.get(j.audited.subject.key)) for j in judged}
         verdicts.add(session, list(rows.values()), [row for j in judged if j.audited.assessment.findings for row in deciding.finding_rows(j)])
-        self._count(session, judged, earlier)
         acted = [j for j in judged if j.judgement.action is not Action.KEEP]
         stopped, watches = stops.review(session, self.policy, acted, share=self.pace.stop_share, window=self.pace.stop_window) if acted else ([], [])
         for stop in stopped:
             log.warning("enforcement stopped", run=stop.run, check=stop.check, share=stop.share)
         run_ids = {j.audited.subject.run for j in judged if j.audited.subject.run is not None}
-        now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids))
-        entries: dict[int, list[Numbered]] = {}
+        now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids), self.pace.hold_s)
+        entries: Entries = {}
         for j in judged:
             key = j.audited.subject.key
             entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, f"policy:{self.policy.name}")
             if entry is not None:
                 entries.setdefault(j.audited.subject.project, []).append(entry)
-        return entries, watches, [j for j in judged if j.audited.subject.key not in earlier]
+        return entries, watches
+
+    @staticmethod
+    def _held(session: Session, judged: Sequence[Judged]) -> Sequence[Judged]:
+        waiting = {j.audited.subject.task for j in judged if Outcome.PENDING in j.audited.assessment.outcomes}
+        states = environments.states_of_tasks(session, waiting) if waiting else {}
+        return [deciding.held(j, states) if Outcome.PENDING in j.audited.assessment.outcomes else j for j in judged] if states else judged
 
     def _count(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> None:
         """Members of groups, honest rewards and confirmed exploits; a second audit of a trajectory counts nothing again."""
@@ -265,3 +295,20 @@ class Auditor:
                     disagreeing |= others | {subject.key} if others else set()
                 if disagreeing:
                     work.add_trajectories(session, project, verdicts.not_quarantined(session, sorted(disagreeing)))
+
+
+def with_groups(entries: Entries, of_groups: Entries) -> Entries:
+    """One decision of a trajectory a transaction: its group's comes last."""
+    joined = dict(entries)
+    for project, decided in of_groups.items():
+        together = {entry.key for entry in decided}
+        joined[project] = [entry for entry in entries.get(project, []) if entry.key not in together] + decided
+    return joined
+
+
+def _unknown(audited: Audited) -> float | None:
+    return None  # nobody asks where nothing was found
+
+
+def _grouped(subject: Subject) -> bool:
+    return subject.group_id is not None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
+
+import msgspec
 
 from inspector.audit.plans import Plan
 from inspector.audit.subjects import Audited
@@ -12,6 +14,7 @@ from inspector.policy import Policy
 from inspector.store import verdicts
 from inspector.store.decisions import Numbered
 from inspector.store.verdicts import NewFinding, NewVerdict
+from inspector.task import State
 from inspector.verdict import Action, Decision, Finding, Judgement, Mode, Outcome, Scope, Verdict
 
 
@@ -30,15 +33,16 @@ class Judged(NamedTuple):
 
     @property
     def final(self) -> bool:
-        """Nothing late is to come: no late check, no group to be decided with."""
-        return not self.plan.late and self.audited.subject.group_id is None
+        """Nothing late is to come: no group to be decided with, nor checks of it."""
+        return self.audited.subject.group_id is None
 
 
 class Circumstances(NamedTuple):
-    """What holds for runs while a block is decided."""
+    """What holds while a block is decided."""
 
     modes: Mapping[int, Mode]
     stopped: Mapping[int, set[int]]  # run -> check versions whose enforcement is stopped there
+    hold_s: float = 0.0  # how long a trainer is asked to wait for late checks
 
     def mode(self, run: int | None) -> Mode:
         """What belongs to no run is observed."""
@@ -65,6 +69,16 @@ def judge(policy: Policy, audited: Audited, plan: Plan, honest_mean: float | Non
         reward=audited.subject.reward,
         honest_mean=honest_mean,
     )
+
+
+def held(judged: Judged, states: Mapping[int, State]) -> Judged:
+    """The same, or on hold where a late check has not spoken yet of a task that is being watched closely; `states` are by task."""
+    state = states.get(judged.audited.subject.task)
+    if judged.judgement.action is not Action.KEEP or state not in (State.PROBATION, State.QUARANTINED):
+        return judged
+    waiting = judged.audited.assessment.outcomes.count(Outcome.PENDING)
+    reason = f"{waiting} late checks have not run yet, and the state is {state}"
+    return judged._replace(judgement=msgspec.structs.replace(judged.judgement, action=Action.HOLD, reasons=(*judged.judgement.reasons, reason)))
 
 
 def verdict_row(judged: Judged, policy_id: int, earlier: NewVerdict | None) -> NewVerdict:
@@ -114,6 +128,7 @@ def feed_entry(judged: Judged, row: NewVerdict, earlier: NewVerdict | None, now:
         run=header.run.id if header.run else None,
         reward_override=judgement.reward_override,
         retry=judgement.retry,
+        until=datetime.now(UTC) + timedelta(seconds=now.hold_s) if judgement.action is Action.HOLD else None,
         final=row.final,
         author=author,
         mode=now.mode(subject.run),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from sqlmodel import Session
@@ -17,8 +17,12 @@ from inspector.store.work import Claim
 from inspector.verdict import Action, Decision, Judgement, Scope, Verdict
 
 
-def decide(session: Session, policy: Policy, claims: Sequence[Claim]) -> dict[int, list[Numbered]]:
-    """Feed entries of each project for these groups; their members are final afterwards."""
+def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: Callable[[int, int], bool]) -> dict[int, list[Numbered]]:
+    """Feed entries of each project for these groups.
+
+    `late` says whether a project's selection has checks for its whole group; those are asked for, and the members are final
+    after them. Where there are none they are final now.
+    """
     wanted = {claim.group: claim.project for claim in claims if claim.group is not None}
     if not wanted:
         return {}
@@ -28,6 +32,8 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim]) -> dict[in
     run_ids = {m.run for found in members.values() for m in found if m.run is not None}
     now = Circumstances(runs.modes(session, run_ids), {})
     run_names = runs.names(session, run_ids)
+    waiting = {group for group, found in members.items() if any(late(wanted[group], m.selection) for m in found)}
+    work.add_late(session, [(wanted[group], group) for group in waiting])
     entries: dict[int, list[Numbered]] = {}
     exploits: dict[int, int] = {}
     for group, found in sorted(members.items()):
@@ -38,11 +44,12 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim]) -> dict[in
             changed = verdicts.exclude(session, [m.key for m in found if ACTIONS[m.action] is not Action.EXCLUDE])
         else:  # it may have been decided before its last members, or their rewards, had come
             changed = verdicts.admit(session, [m.key for m in found if _out_with_group(m)])
-        logged = [_entry(m, names[group], run_names, now, judged, policy.name) for m in found if m.key in changed]
+        final = group not in waiting
+        logged = [_entry(m, names[group], run_names, now, judged, policy.name, final=final) for m in found if m.key in changed]
         if logged:
             entries.setdefault(wanted[group], []).extend(logged)
     environments.count_exploits(session, exploits)
-    verdicts.finish(session, [m.key for found in members.values() for m in found])
+    verdicts.finish(session, [m.key for group, found in members.items() if group not in waiting for m in found])
     return entries
 
 
@@ -64,7 +71,7 @@ def _out_with_group(member: Member) -> bool:
     return ACTIONS[member.action] is Action.EXCLUDE and member.verdict < Verdict.QUARANTINE
 
 
-def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumstances, judged: GroupJudgement, author: str) -> Numbered:
+def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumstances, judged: GroupJudgement, author: str, *, final: bool) -> Numbered:
     decision = Decision(
         seq=0,
         scope=Scope.GROUP,
@@ -76,7 +83,7 @@ def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumsta
         version=member.version,
         task=member.task_name,
         run=run_names.get(member.run) if member.run is not None else None,
-        final=True,
+        final=final,
         author=f"policy:{author}",
         mode=now.mode(member.run),
         reasons=(judged.reason or "enough of its group is left",),

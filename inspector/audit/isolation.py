@@ -12,17 +12,18 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from inspector import engine
 from inspector.audit.plans import Plan
 from inspector.audit.subjects import Audited, Opened, content_of
+from inspector.check import Check, Group
 from inspector.engine import Assessment, Needs
 from inspector.errors import InspectorError
-from inspector.trajectory import Envelope
-from inspector.verdict import Finding
+from inspector.trajectory import Envelope, Trajectory
+from inspector.verdict import Finding, Outcome
 
 READING = 255  # in the progress byte: the line was still being decoded
 
@@ -40,27 +41,51 @@ def audit_alone(opened: Opened, plan: Plan, needs: Needs, limit_s: float) -> Aud
     progress[0] = READING
     answer, end = _in_child(lambda: _assess(opened, plan, needs, progress), limit_s)
     header = msgspec.json.decode(opened.line, type=Envelope)
+    grouped = opened.subject.group_id is not None
     if answer is None:
         where = "while the line was read" if progress[0] == READING else f"in {plan.checks[progress[0]].name}"
-        return Audited(opened.claim, opened.subject, header, opened.declaration, None, plan.all_erred(f"worker died: {end} {where}"), len(opened.added))
+        return Audited(
+            opened.claim, opened.subject, header, opened.declaration, None, plan.all_erred(f"worker died: {end} {where}", grouped=grouped), len(opened.added)
+        )
     decoded = msgspec.json.decode(answer, type=_Answer)
-    assessment = plan.spread(Assessment(decoded.outcomes, tuple(decoded.findings), decoded.notes))
+    assessment = plan.spread(Assessment(decoded.outcomes, tuple(decoded.findings), decoded.notes), grouped=grouped)
     return Audited(opened.claim, opened.subject, header, opened.declaration, decoded.content, assessment, len(opened.added))
+
+
+def group_alone(checks: Sequence[Check], opened: Sequence[Opened], group: Callable[[Sequence[Trajectory]], Group], limit_s: float) -> Assessment:
+    """One group, one child; where it ends by itself every one of its checks is an error."""
+    progress = mmap.mmap(-1, 2)
+    progress[0] = READING
+    answer, end = _in_child(lambda: _assess_group(checks, opened, group, progress), limit_s)
+    if answer is None:
+        where = "while the lines were read" if progress[0] == READING else f"in {checks[progress[0]].name}"
+        return Assessment(bytes([Outcome.ERROR]) * len(checks), (), dict.fromkeys(range(len(checks)), f"worker died: {end} {where}"))
+    decoded = msgspec.json.decode(answer, type=_Answer)
+    return Assessment(decoded.outcomes, tuple(decoded.findings), decoded.notes)
+
+
+def _assess_group(checks: Sequence[Check], opened: Sequence[Opened], group: Callable[[Sequence[Trajectory]], Group], progress: mmap.mmap) -> bytes:
+    whole, needs = group([one.read() for one in opened]), Needs([opened[0].declaration])
+    return _one_by_one(checks, progress, lambda check: engine.run_groups([check], [whole], needs), 0)
 
 
 def _assess(opened: Opened, plan: Plan, needs: Needs, progress: mmap.mmap) -> bytes:
     trajectory = opened.read()
+    return _one_by_one(plan.checks, progress, lambda check: engine.run([check], [trajectory], needs), content_of(trajectory))
+
+
+def _one_by_one(checks: Sequence[Check], progress: mmap.mmap, run: Callable[[Check], list[Assessment]], content: int) -> bytes:
     outcomes = bytearray()
     findings: list[Finding] = []
     notes: dict[int, str] = {}
-    for at, check in enumerate(plan.checks):
+    for at, check in enumerate(checks):
         progress[0] = min(at, READING - 1)
-        [one] = engine.run([check], [trajectory], needs)
+        [one] = run(check)
         outcomes += one.outcomes
         findings += one.findings
         if one.notes:
             notes[at] = one.notes[0]
-    return msgspec.json.encode(_Answer(bytes(outcomes), findings, notes, content_of(trajectory)))
+    return msgspec.json.encode(_Answer(bytes(outcomes), findings, notes, content))
 
 
 def _in_child(work: Callable[[], bytes], limit_s: float) -> tuple[bytes | None, str]:

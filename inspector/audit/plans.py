@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlmodel import Session
 
-from inspector.check import Check
+from inspector.check import LATE_NEEDS, Check
 from inspector.engine import Assessment
 from inspector.store import selections
 from inspector.verdict import Outcome, Selected
@@ -17,11 +18,8 @@ FRESH_S = 2.0  # how long an act of revocation may take to reach this process
 
 
 def selected(checks: Sequence[Check]) -> tuple[Selected, ...]:
-    """What is stored of the checks that new arrivals get: those of the fast lane.
-
-    Nothing runs late checks yet. Selected, they would stay pending, and a trajectory would never become final.
-    """
-    return tuple(Selected(check=c.name, version=c.version, parameters=c.digest) for c in checks if not c.late)
+    """What is stored of the checks that new arrivals get."""
+    return tuple(Selected(check=c.name, version=c.version, parameters=c.digest, late=c.late) for c in checks)
 
 
 @dataclass(frozen=True)
@@ -34,13 +32,37 @@ class Plan:
     ids: Mapping[tuple[str, int], int]  # (check, version) -> id of its check version
     revoked: frozenset[int]  # ids whose findings no longer decide
 
-    @property
-    def late(self) -> bool:
-        """Whether anything of it runs after the provisional decision."""
-        return any(s.late for s in self.selected)
+    @cached_property
+    def late(self) -> Mapping[int, Check]:
+        """By position: what runs after the provisional decision, with what there is here to run it."""
+        placed = zip(self.positions, self.checks, strict=True)
+        return {at: check for at, check in placed if check.late and not _wanting(check)}
 
-    def spread(self, assessment: Assessment) -> Assessment:
-        """An assessment by the installed checks, told in the positions of the whole selection."""
+    def spread(self, assessment: Assessment, *, grouped: bool) -> Assessment:
+        """An assessment by the installed checks, told in the positions of the whole selection; what never comes is not assessed."""
+        told = self._placed(assessment)
+        missing = self._missing(grouped=grouped)
+        if not missing:
+            return told
+        outcomes = bytearray(told.outcomes)
+        for at in missing:
+            outcomes[at] = Outcome.NOT_ASSESSED
+        return Assessment(bytes(outcomes), told.findings, {**told.notes, **missing})
+
+    def _missing(self, *, grouped: bool) -> Mapping[int, str]:
+        """By position: what a late check needs that there is not."""
+        return self._missing_grouped if grouped else self._missing_alone
+
+    @cached_property
+    def _missing_grouped(self) -> Mapping[int, str]:
+        placed = zip(self.positions, self.checks, strict=True)
+        return {at: need for at, check in placed if check.late and (need := _wanting(check))}
+
+    @cached_property
+    def _missing_alone(self) -> Mapping[int, str]:
+        return {**dict.fromkeys(self.late, "group: it belongs to none"), **self._missing_grouped}
+
+    def _placed(self, assessment: Assessment) -> Assessment:
         if len(self.positions) == len(self.selected):
             return assessment
         outcomes = bytearray([Outcome.NOT_ASSESSED] * len(self.selected))
@@ -51,13 +73,21 @@ class Plan:
         notes |= {self.positions[at]: note for at, note in assessment.notes.items()}
         return Assessment(bytes(outcomes), assessment.findings, notes)
 
-    def all_erred(self, note: str) -> Assessment:
+    def all_erred(self, note: str, *, grouped: bool) -> Assessment:
         """What is left to say when the process that ran the checks died of it."""
-        fast = [at for at, s in enumerate(self.selected) if not s.late]
+        missing = self._missing(grouped=grouped)
+        waiting = self.late.keys() - missing.keys()
+        erred = [at for at in range(len(self.selected)) if at not in waiting and at not in missing]
         outcomes = bytearray([Outcome.PENDING] * len(self.selected))
-        for at in fast:
-            outcomes[at] = Outcome.ERROR
-        return Assessment(bytes(outcomes), (), dict.fromkeys(fast, note))
+        for positions, outcome in ((erred, Outcome.ERROR), (missing, Outcome.NOT_ASSESSED)):
+            for at in positions:
+                outcomes[at] = outcome
+        return Assessment(bytes(outcomes), (), {**dict.fromkeys(erred, note), **missing})
+
+
+def _wanting(check: Check) -> str:
+    """What it needs that nobody provides; empty where it can run."""
+    return ", ".join(need.__name__.lower() for need in check.needs if need in LATE_NEEDS)
 
 
 class Plans:

@@ -56,6 +56,11 @@ class Check:
         """Of the parameters: two runs with the same name, version and digest give the same answer."""
         return hashlib.sha256(msgspec.json.encode(dict(sorted(self.parameters.items())))).hexdigest()[:16]
 
+    @property
+    def identity(self) -> str:
+        """The same for the same code with the same parameters."""
+        return f"{self.name}@{self.version}:{self.digest}"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Findings:
         return self.function(*args, **{**self.parameters, **kwargs})
 

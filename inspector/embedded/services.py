@@ -13,6 +13,7 @@ import msgspec
 
 from inspector.embedded.child import Program
 from inspector.embedded.processes import Ladder, Rung
+from inspector.queue import QUEUES
 from inspector.settings import PREFIX, Settings
 
 PYTHON = (sys.executable, "-P", "-m")  # -P: nothing in the current folder passes for one of our packages
@@ -41,7 +42,7 @@ def api(settings: Settings, folder: Path, processes: int = 1) -> Program:
 
 
 def worker(settings: Settings, folder: Path) -> Program:
-    options = ["--pool", "prefork", "--concurrency", str(settings.workers), "--queues", "audit", "--without-gossip", "--without-mingle"]
+    options = ["--pool", "prefork", "--concurrency", str(settings.workers), "--queues", ",".join(QUEUES.values()), "--without-gossip", "--without-mingle"]
     command = [*_celery(), "worker", *options, "--hostname", "audit@inspector", "--loglevel", settings.log_level]
     return Program(name="worker", command=command, environment=environment(settings, folder), folder=folder, ladder=WORKER_STOP)
 

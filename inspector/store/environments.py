@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from inspector.errors import Unknown
 from inspector.store.session import driver
-from inspector.task import UNDECLARED, Declaration, State
+from inspector.task import UNDECLARED, Declaration, State, stricter
 
 
 class EnvironmentName(NamedTuple):
@@ -273,6 +273,20 @@ def page(session: Session, project: int, after: int, limit: int) -> Sequence[Env
         .fetchall()
     )
     return [EnvironmentSummary(i, e, v, State(s), w, d, o) for i, e, v, s, w, d, o in rows]
+
+
+def states_of_tasks(session: Session, tasks: Iterable[int]) -> dict[int, State]:
+    """The state of each task, or that of its environment version where it is stricter; those that are active are not there."""
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT t.id, t.state, v.state FROM task t JOIN environment_version v ON v.id = t.environment_version"
+            " WHERE t.id = ANY(%s) AND (t.state <> 'active' OR v.state <> 'active')",
+            (sorted(set(tasks)),),
+        )
+        .fetchall()
+    )
+    return {task: stricter(State(own), State(of_version)) for task, own, of_version in rows}
 
 
 def one(session: Session, environment_version: int, task: int | None = None) -> tuple[State, float | None]:

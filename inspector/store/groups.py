@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlmodel import Session
 
+from inspector.errors import Unknown
 from inspector.store.session import driver
 
 
@@ -34,6 +35,7 @@ class Member(NamedTuple):
     environment: str
     version: str
     task_name: str
+    selection: int
 
 
 def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[tuple[int | None, str], int]:
@@ -90,7 +92,7 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
         driver(session)
         .execute(
             "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq,"
-            " t.task, t.run, e.environment, e.version, k.task"
+            " t.task, t.run, e.environment, e.version, k.task, t.selection"
             " FROM trajectory t JOIN verdict v USING (key) JOIN task k ON k.id = t.task JOIN environment_version e ON e.id = t.environment_version"
             " WHERE t.group_id = ANY(%s) ORDER BY t.group_id, t.key",
             (sorted(set(groups)),),
@@ -101,6 +103,30 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
     for group, *row in rows:
         found.setdefault(group, []).append(Member(*row))
     return found
+
+
+class Extent(NamedTuple):
+    """How much of a group there is."""
+
+    name: str
+    complete: bool  # False where it was closed because nothing came any more
+    length: int  # bytes of its lines
+
+
+def extent(session: Session, group: int) -> Extent:
+    """Of one group; raises Unknown."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT name, size IS NOT NULL AND audited >= size, (SELECT coalesce(sum(t.length), 0) FROM trajectory t WHERE t.group_id = g.id)"
+            " FROM rollout_group g WHERE id = %s",
+            (group,),
+        )
+        .fetchone()
+    )
+    if row is None:
+        raise Unknown("group", group)
+    return Extent(row[0], row[1], int(row[2]))
 
 
 def names(session: Session, groups: Iterable[int]) -> dict[int, str]:

@@ -226,8 +226,9 @@ class WorkRow(SQLModel, table=True):
 
     __tablename__ = "work"
     __table_args__ = (
-        Index("work_next", "priority", "id", postgresql_where=text("claims = 0")),
+        Index("work_next", "lane", "priority", "id", postgresql_where=text("claims = 0")),
         Index("work_leased", "until", postgresql_where=text("claims > 0")),
+        Index("work_late", "group_id", postgresql_where=text("lane = 1")),
     )
 
     id: int | None = Field(default=None, sa_column=_identity())
@@ -235,6 +236,7 @@ class WorkRow(SQLModel, table=True):
     key: UUID | None = Field(default=None, sa_column=_column(Uuid, null=True))  # a trajectory
     group_id: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # or a group
     priority: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))  # smaller is sooner
+    lane: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))  # 0 fast, 1 late
     claims: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))
     length: int = Field(default=0, sa_column=_column(Integer, server_default="0"))
     lease: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))

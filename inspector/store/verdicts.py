@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -105,6 +106,36 @@ def replace(session: Session, keys: Sequence[UUID]) -> dict[UUID, NewVerdict]:
     return {r[0]: NewVerdict(*r) for r in rows}
 
 
+class Assessed(NamedTuple):
+    """What the checks said of a trajectory, as it is stored."""
+
+    outcomes: bytes
+    notes: dict[int, str]
+    findings: tuple[Finding, ...]
+
+
+def assessed(session: Session, keys: Sequence[UUID]) -> dict[UUID, Assessed]:
+    """What the checks said of these trajectories; those without a verdict yet are not there."""
+    connection = driver(session)
+    rows = connection.execute("SELECT key, outcomes, notes FROM verdict WHERE key = ANY(%s)", (list(keys),)).fetchall()
+    found = connection.execute("SELECT key, body FROM finding WHERE key = ANY(%s) ORDER BY key, position", ([row[0] for row in rows],)).fetchall()
+    bodies: dict[UUID, list[Finding]] = {}
+    for key, body in found:
+        bodies.setdefault(key, []).append(msgspec.json.decode(body, type=Finding))
+    return {key: Assessed(bytes(outcomes), _notes(notes), tuple(bodies.get(key, ()))) for key, outcomes, notes in rows}
+
+
+def take(session: Session, keys: Sequence[UUID]) -> dict[UUID, tuple[NewVerdict, tuple[Finding, ...]]]:
+    """Take away what stands for these trajectories, with its findings; whoever holds one of them at this moment is waited for."""
+    connection = driver(session)
+    rows = connection.execute(f"DELETE FROM verdict WHERE key = ANY(%s) RETURNING {_COLUMNS}", (list(keys),), binary=True).fetchall()
+    found = connection.execute("DELETE FROM finding WHERE key = ANY(%s) RETURNING key, position, body", ([r[0] for r in rows],)).fetchall()
+    bodies: dict[UUID, list[Finding]] = {}
+    for key, _, body in sorted(found, key=lambda one: one[1]):
+        bodies.setdefault(key, []).append(msgspec.json.decode(body, type=Finding))
+    return {r[0]: (NewVerdict(*r), tuple(bodies.get(r[0], ()))) for r in rows}
+
+
 def add(session: Session, verdicts: Sequence[NewVerdict], findings: Sequence[NewFinding]) -> None:
     """Write what an audit said."""
     with driver(session).cursor() as cursor:
@@ -139,6 +170,7 @@ class Ruled(NamedTuple):
     mode: Mode  # as it was decided, or of its run where it was never logged
     enforced: bool
     seq: int | None
+    until: datetime | None = None  # of a hold
 
 
 def rulings(session: Session, project: int, keys: Sequence[UUID]) -> dict[UUID, Ruled]:
@@ -159,11 +191,12 @@ def rulings(session: Session, project: int, keys: Sequence[UUID]) -> dict[UUID, 
 class _Logged(msgspec.Struct):
     mode: Mode = Mode.OBSERVE
     enforced: bool = True
+    until: datetime | None = None
 
 
 def _ruled(action: int, final: bool, override: float | None, cause: int | None, retry: bool, mode: str, seq: int | None, body: bytes | None) -> Ruled:
     logged = msgspec.json.decode(body, type=_Logged) if body is not None else _Logged(Mode(mode))
-    return Ruled(ACTIONS[action], final, override, cause_of(cause), retry, logged.mode, logged.enforced, seq)
+    return Ruled(ACTIONS[action], final, override, cause_of(cause), retry, logged.mode, logged.enforced, seq, logged.until)
 
 
 def lock(session: Session, project: int, key: UUID) -> Stored:
@@ -351,5 +384,14 @@ def _stored(r: tuple[Any, ...]) -> Stored:
         seq=seq,
         policy=policy,
         outcomes=tuple(Outcome(code) for code in bytes(outcomes)),
-        notes=msgspec.msgpack.decode(notes, type=dict[int, str]) if notes else {},
+        notes=_notes(notes),
     )
+
+
+def notes_of(row: NewVerdict) -> dict[int, str]:
+    """The notes of a row as an audit wrote it."""
+    return _notes(row.notes)
+
+
+def _notes(packed: bytes | None) -> dict[int, str]:
+    return msgspec.msgpack.decode(packed, type=dict[int, str]) if packed else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,6 +14,13 @@ from inspector.store.session import driver
 BLOCK = 500  # subjects a claim; beyond it nothing is gained
 BLOCK_BYTES = 16 << 20  # of raw lines: a few long ones make a block of their own
 SUSPECT_BLOCK = 16  # what a second claim takes: one of them ended the worker that had claimed it first
+
+
+class Lane(IntEnum):
+    """Which queue a row belongs to. The numbers are stored."""
+
+    FAST = 0
+    LATE = 1
 
 
 class Claim(NamedTuple):
@@ -26,13 +34,20 @@ class Claim(NamedTuple):
     claims: int  # this one included
 
 
-def claim(session: Session, lease_s: float, *, block: int = BLOCK, block_bytes: int = BLOCK_BYTES) -> list[Claim]:
+def claim(session: Session, lease_s: float, *, block: int = BLOCK, block_bytes: int = BLOCK_BYTES, lane: Lane = Lane.FAST) -> list[Claim]:
     """Lease a block: first one that ended two workers already, then what ended one, then what is new, oldest first."""
+    mine = f"lane = {lane:d}"
     for where, count in (("claims >= 2", 1), ("claims = 1", SUSPECT_BLOCK)):
-        suspects = _lease(session, f"{where} AND until < statement_timestamp()", "until", count, block_bytes, lease_s)
+        suspects = _lease(session, f"{mine} AND {where} AND until < statement_timestamp()", "until", count, block_bytes, lease_s)
         if suspects:
             return suspects
-    return _lease(session, "claims = 0", "priority, id", block, block_bytes, lease_s)
+    return _lease(session, f"{mine} AND claims = 0", "priority, id", block, block_bytes, lease_s)
+
+
+def claim_overdue(session: Session, deadline_s: float, lease_s: float, *, block: int = BLOCK) -> list[Claim]:
+    """Take late rows that were asked for longer ago than `deadline_s`, also out of the hands of who holds them."""
+    where = f"lane = {Lane.LATE:d} AND added_at < statement_timestamp() - make_interval(secs => {float(deadline_s)})"
+    return _lease(session, where, "id", block, 1 << 62, lease_s)
 
 
 def _lease(session: Session, where: str, order: str, count: int, block_bytes: int, lease_s: float) -> list[Claim]:
@@ -85,6 +100,19 @@ def add_groups(session: Session, groups: Iterable[tuple[int, int]]) -> None:
         )
 
 
+def add_late(session: Session, groups: Iterable[tuple[int, int]]) -> None:
+    """Ask for the late checks of (project, group)s; once, however often before it begins."""
+    pairs = sorted(set(groups))
+    if pairs:
+        driver(session).execute(
+            f"INSERT INTO work (project, group_id, lane, length) SELECT p, g, {Lane.LATE:d},"
+            " least(coalesce((SELECT sum(t.length) FROM trajectory t WHERE t.group_id = g), 0), 2147483647)"
+            " FROM unnest(%s::bigint[], %s::bigint[]) AS asked(p, g)"
+            f" WHERE NOT EXISTS (SELECT FROM work w WHERE w.group_id = g AND w.lane = {Lane.LATE:d} AND w.claims = 0)",
+            ([p for p, _ in pairs], [g for _, g in pairs]),
+        )
+
+
 def add_groups_of(session: Session, keys: Iterable[UUID]) -> None:
     """Ask for another audit of the groups of these trajectories, where they were decided before."""
     driver(session).execute(
@@ -108,16 +136,16 @@ class Waiting(NamedTuple):
     oldest_s: float  # age of the oldest that nobody has claimed yet
 
 
-def waiting(session: Session, bound: int = 100_000) -> Waiting:
-    """What waits now."""
+def waiting(session: Session, bound: int = 100_000, lane: Lane = Lane.FAST) -> Waiting:
+    """What waits now in a lane."""
     row = (
         driver(session)
         .execute(
-            "SELECT (SELECT count(*) FROM (SELECT FROM work WHERE claims = 0 LIMIT %s) w), count(*) FILTER (WHERE claims > 0),"
-            " count(*) FILTER (WHERE claims > 0 AND until < clock_timestamp()),"
-            " coalesce(extract(epoch FROM clock_timestamp() - (SELECT added_at FROM work WHERE claims = 0 ORDER BY priority, id LIMIT 1)), 0)"
-            " FROM work WHERE claims > 0",
-            (bound,),
+            "SELECT (SELECT count(*) FROM (SELECT FROM work WHERE lane = %(lane)s AND claims = 0 LIMIT %(bound)s) w), count(*) FILTER (WHERE claims > 0),"
+            " count(*) FILTER (WHERE claims > 0 AND until < clock_timestamp()), coalesce(extract(epoch FROM clock_timestamp()"
+            " - (SELECT added_at FROM work WHERE lane = %(lane)s AND claims = 0 ORDER BY priority, id LIMIT 1)), 0)"
+            " FROM work WHERE claims > 0 AND lane = %(lane)s",
+            {"lane": int(lane), "bound": bound},
         )
         .fetchone()
     )

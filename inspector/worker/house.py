@@ -9,8 +9,8 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import catalog, logs, policy, quarantine
-from inspector.audit import Auditor, Pace
+from inspector import catalog, logs, policy, quarantine, queue
+from inspector.audit import Auditor, LateAuditor, Pace
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
 from inspector.queue import Doorbell
@@ -18,8 +18,10 @@ from inspector.settings import Settings, load
 from inspector.store import decisions, groups, work
 from inspector.store.segments import SegmentReader
 from inspector.store.session import connect, transaction
+from inspector.store.work import Lane
 
 log = structlog.get_logger()
+LONGEST_HOLD_S = 30.0  # a trainer is never asked to wait for longer
 
 
 @dataclass
@@ -29,7 +31,9 @@ class House:
     settings: Settings
     engine: Engine
     auditor: Auditor
+    late: LateAuditor
     bell: Doorbell
+    late_bell: Doorbell
 
     @classmethod
     def open(cls, celery: Celery, settings: Settings | None = None, *, alarms: bool = True) -> House:
@@ -41,11 +45,14 @@ class House:
             lease_s=settings.lease_s,
             heartbeat_s=settings.heartbeat_s,
             deadline_s=settings.fast_deadline_s,
+            late_deadline_s=settings.late_deadline_s,
+            hold_s=min(settings.hold_s, LONGEST_HOLD_S),
             stop_share=settings.enforcement_stop_share,
             stop_window=settings.enforcement_stop_window,
         )
         reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
+        bells = [Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE)]
         auditor = Auditor(
             engine,
             reader,
@@ -54,16 +61,21 @@ class House:
             pace,
             wake=waker.wake,
             watch=lambda watched: put_on_watch(engine, waker, watched),
+            late=bells[1].ring,
             alarms=alarms,
         )
-        return cls(settings, engine, auditor, Doorbell(celery, settings.redis_url))
+        return cls(settings, engine, auditor, LateAuditor(auditor), *bells)
 
-    def sweep(self) -> bool:
-        """Close quiet groups; whether anything waits that a worker should come for."""
+    def sweep(self) -> None:
+        """Close groups that nothing comes to any more, and late checks that are overdue; ring where anything waits."""
         with transaction(self.engine) as session:
             work.add_groups(session, groups.close_quiet(session, self.settings.group_quiet_s))
-            waiting = work.waiting(session, bound=1)
-        return waiting.waiting > 0 or waiting.overdue > 0
+        self.late.give_up()
+        with transaction(self.engine) as session:
+            waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}
+        for bell, found in waiting.items():
+            if found.waiting > 0 or found.overdue > 0:
+                bell.ring()
 
 
 class Waker:

@@ -130,6 +130,7 @@ def upgrade() -> None:
     sa.Column('key', sa.Uuid(), nullable=True),
     sa.Column('group_id', sa.BigInteger(), nullable=True),
     sa.Column('priority', sa.SmallInteger(), server_default='0', nullable=False),
+    sa.Column('lane', sa.SmallInteger(), server_default='0', nullable=False),
     sa.Column('claims', sa.SmallInteger(), server_default='0', nullable=False),
     sa.Column('length', sa.Integer(), server_default='0', nullable=False),
     sa.Column('lease', sa.BigInteger(), server_default='0', nullable=False),
@@ -137,8 +138,9 @@ def upgrade() -> None:
     sa.Column('added_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.PrimaryKeyConstraint('id')
     )
+    op.create_index('work_late', 'work', ['group_id'], unique=False, postgresql_where=sa.text('lane = 1'))
     op.create_index('work_leased', 'work', ['until'], unique=False, postgresql_where=sa.text('claims > 0'))
-    op.create_index('work_next', 'work', ['priority', 'id'], unique=False, postgresql_where=sa.text('claims = 0'))
+    op.create_index('work_next', 'work', ['lane', 'priority', 'id'], unique=False, postgresql_where=sa.text('claims = 0'))
     op.create_table('api_key',
     sa.Column('id', sa.Uuid(), nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=True),
@@ -309,6 +311,7 @@ def downgrade() -> None:
     op.drop_table('artifact')
     op.drop_table('api_key')
     op.drop_index('work_next', table_name='work', postgresql_where=sa.text('claims = 0'))
+    op.drop_index('work_late', table_name='work', postgresql_where=sa.text('lane = 1'))
     op.drop_index('work_leased', table_name='work', postgresql_where=sa.text('claims > 0'))
     op.drop_table('work')
     op.drop_index('verdict_worst', table_name='verdict', postgresql_where=sa.text('verdict >= 2'))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from inspector import settings
 from inspector.embedded import services
+from inspector.queue import QUEUES
 from inspector.settings import Limits, Settings
 
 SETTINGS = Settings(database_url="postgresql://me:secret@host/x", redis_url="redis://r", store_url="file:///s", workers=7, limits=Limits(waiters=3))
@@ -27,3 +28,8 @@ def test_the_dashboard_gets_no_address_of_database_broker_or_store(tmp_path: Pat
     given = services.dashboard(SETTINGS, tmp_path, "http://api").environment
     assert not any("secret" in value or value in ("redis://r", "file:///s") for value in given.values())
     assert given["INSPECTOR_API_URL"] == "http://api"
+
+
+def test_one_worker_serves_every_queue(tmp_path: Path) -> None:
+    command = services.worker(Settings(), tmp_path).command
+    assert command[command.index("--queues") + 1].split(",") == list(QUEUES.values())

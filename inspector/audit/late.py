@@ -1,0 +1,222 @@
+"""Late checks: those of whole groups, on a queue of their own; what they say amends what stands, through the same log."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+from uuid import UUID
+
+import psycopg
+import structlog
+from sqlmodel import Session
+
+from inspector import engine as checks_engine
+from inspector.audit import group_work, isolation, subjects
+from inspector.audit.auditor import ALONE_S, CLOSINGS, Auditor, with_groups
+from inspector.audit.deciding import Judged
+from inspector.audit.late_answers import Answer, Answers, answered
+from inspector.audit.plans import Plan
+from inspector.audit.stops import Watch
+from inspector.audit.subjects import Audited, Opened
+from inspector.check import Check, Group
+from inspector.engine import Assessment, Needs
+from inspector.errors import Unavailable
+from inspector.store import decisions, environments, groups, runs, trajectories, verdicts, work
+from inspector.store.codes import ACTION_CODE, CAUSE_CODE
+from inspector.store.decisions import Numbered
+from inspector.store.groups import Member
+from inspector.store.session import driver, transaction
+from inspector.store.work import Claim, Lane
+from inspector.trajectory import EnvironmentRef, GroupRef, Header, RunRef, TaskRef, Trajectory
+from inspector.verdict import Finding, Outcome
+
+log = structlog.get_logger()
+GROUPS = 16  # a claim
+GROUP_BYTES = 256 << 20  # of raw lines that the checks of one group may read
+
+
+class Inspected(NamedTuple):
+    """A claimed group with what its checks said."""
+
+    claim: Claim
+    answers: Answers
+
+
+Stood = tuple[verdicts.NewVerdict, tuple[Finding, ...]]  # what stands for a trajectory, with its findings
+
+
+class LateAuditor:
+    """Works with what one process's auditor has opened."""
+
+    def __init__(self, auditor: Auditor) -> None:
+        self._auditor = auditor
+        self._engine, self._pace, self._plans = auditor.engine, auditor.pace, auditor.plans
+
+    def drain(self, for_s: float = math.inf) -> int:
+        """Run what waits, and begin no block after `for_s`; how many groups."""
+        done, end = 0, time.monotonic() + for_s
+        while time.monotonic() < end and (claims := self.claim()):
+            self.audit(claims)
+            done += len(claims)
+        return done
+
+    def claim(self) -> list[Claim]:
+        """Lease a block."""
+        with transaction(self._engine) as session:
+            driver(session).execute("SET LOCAL synchronous_commit = off")
+            return work.claim(session, self._pace.lease_s, block=GROUPS, lane=Lane.LATE)
+
+    def audit(self, claims: Sequence[Claim]) -> None:
+        """Inspect a block and close it."""
+        with self._auditor.heartbeat.holding(claims):
+            inspected = self._inspect_in_time(claims)
+            self._close(inspected)
+
+    def give_up(self) -> int:
+        """Close what is overdue: its checks are not assessed, and its members are final; how many groups."""
+        with transaction(self._engine) as session:
+            claims = work.claim_overdue(session, self._pace.late_deadline_s, self._pace.lease_s, block=GROUPS)
+            note = f"deadline: no answer within {self._pace.late_deadline_s:g} s"
+            inspected = [Inspected(claim, self._all(session, claim, Outcome.NOT_ASSESSED, note)) for claim in claims]
+        if inspected:
+            log.warning("late checks are overdue", groups=len(inspected))
+            self._close(inspected)
+        return len(inspected)
+
+    # --- inspecting ------------------------------------------------------------------------------------------------
+
+    def _inspect_in_time(self, claims: Sequence[Claim]) -> list[Inspected]:
+        if not self._auditor.alarms:
+            return [self._inspect(claim) for claim in claims]
+        isolation.deadline(self._pace.deadline_s + (ALONE_S if claims[0].claims > 2 else 0.0))
+        try:
+            return [self._inspect(claim) for claim in claims]
+        finally:
+            isolation.no_deadline()
+
+    def _inspect(self, claim: Claim) -> Inspected:
+        assert claim.group is not None, "only groups have late checks"
+        with transaction(self._engine) as session:
+            extent = groups.extent(session, claim.group)
+            if extent.length > GROUP_BYTES:
+                note = f"group: its lines have {extent.length} bytes, and at most {GROUP_BYTES} are read"
+                return Inspected(claim, self._all(session, claim, Outcome.NOT_ASSESSED, note))
+            checks = list(self._checks(session, claim).values())
+            keys = [member.key for member in groups.members(session, [claim.group]).get(claim.group, ())]
+            opened, _ = subjects.open_block(session, self._auditor.reader, [claim._replace(key=key) for key in keys])
+        if not opened:
+            return Inspected(claim, dict.fromkeys((check.identity for check in checks), Answer(Outcome.ERROR, "the stored bytes are damaged", ())))
+        whole = partial(_group, extent.name, extent.complete and len(opened) == len(keys))
+        if claim.claims > 2:
+            return Inspected(claim, _answers(checks, isolation.group_alone(checks, opened, whole, self._pace.deadline_s)))
+        return Inspected(claim, _answers(checks, self._run(claim, checks, opened, whole([one.read() for one in opened]))))
+
+    def _run(self, claim: Claim, checks: Sequence[Check], opened: Sequence[Opened], group: Group) -> Assessment:
+        contents = [subjects.content_of(trajectory) for trajectory in group.trajectories]
+        with transaction(self._engine) as session:
+            needs = subjects.needs(session, claim.project, opened, group.trajectories, contents)
+        [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], needs.history, needs.baselines))
+        return assessment
+
+    def _checks(self, session: Session, claim: Claim) -> dict[str, Check]:
+        """Every late check that a member was selected for."""
+        return {check.identity: check for plan in self._plans_of(session, claim).values() for check in plan.late.values()}
+
+    def _plans_of(self, session: Session, claim: Claim) -> dict[int, Plan]:
+        assert claim.group is not None
+        members = groups.members(session, [claim.group]).get(claim.group, ())
+        return {selection: self._plans.of(session, claim.project, selection) for selection in {member.selection for member in members}}
+
+    def _all(self, session: Session, claim: Claim, outcome: Outcome, note: str) -> Answers:
+        return dict.fromkeys(self._checks(session, claim), Answer(outcome, note, ()))
+
+    # --- closing ---------------------------------------------------------------------------------------------------
+
+    def _close(self, inspected: Sequence[Inspected]) -> None:
+        for attempt in range(CLOSINGS):
+            try:
+                projects, watches = self._close_once(inspected)
+                break
+            except (psycopg.errors.UniqueViolation, Unavailable) as error:  # a member was audited again at this moment
+                log.warning("closing again", reason=str(error))
+                if attempt == CLOSINGS - 1:
+                    raise
+        if projects:
+            self._auditor.wake(projects)
+        for watched in watches:
+            self._auditor.watch(watched)
+
+    def _close_once(self, inspected: Sequence[Inspected]) -> tuple[set[int], list[Watch]]:
+        """One transaction: what is still ours is judged anew, with what stands for its members, and logged."""
+        with transaction(self._engine) as session:
+            held = work.close(session, [one.claim for one in inspected])
+            ours = [one for one in inspected if one.claim.id in held]
+            found = groups.members(session, {one.claim.group for one in ours if one.claim.group is not None})
+            answers = {member.key: (one, member) for one in ours if one.claim.group for member in found.get(one.claim.group, ())}
+            standing = verdicts.take(session, sorted(answers))
+            judged = self._judged(session, answers, standing)
+            earlier = {key: row for key, (row, _) in standing.items()}
+            entries, watches = self._auditor.write(session, judged, earlier)
+            claims = [one.claim for one in ours]
+            entries = with_groups(entries, group_work.decide(session, self._auditor.policy, claims, late=_asked_already))
+            entries = {project: [entry for entry in of_project if not _stood(entry, earlier)] for project, of_project in entries.items()}
+            for project in sorted(entries):
+                decisions.append(session, project, entries[project])
+        return {claim.project for claim in claims}, watches
+
+    def _judged(self, session: Session, answers: Mapping[UUID, tuple[Inspected, Member]], standing: Mapping[UUID, Stood]) -> list[Judged]:
+        about = trajectories.subjects(session, list(standing))
+        declared = environments.declarations(session, {subject.task for subject in about.values()})
+        names = groups.names(session, {one.claim.group for one, _ in answers.values() if one.claim.group is not None})
+        run_names = runs.names(session, {subject.run for subject in about.values() if subject.run is not None})
+        audited, plans = [], {}
+        for key, subject in about.items():
+            (inspected, member), (row, findings) = answers[key], standing[key]
+            plans[key] = plan = self._plans.of(session, subject.project, subject.selection)
+            header = _header(member, names[inspected.claim.group or 0], run_names.get(subject.run) if subject.run is not None else None)
+            said = answered(plan, Assessment(row.outcomes, findings, verdicts.notes_of(row)), inspected.answers)
+            audited.append(Audited(inspected.claim, subject, header, declared[subject.task], row.content, said))
+        means = self._auditor.honest_means(session, audited)
+        return [self._auditor.judged(a, plans[a.subject.key], means(a)) for a in audited]
+
+
+def _group(name: str, complete: bool, read: Sequence[Trajectory]) -> Group:
+    return Group(name, read, complete)
+
+
+def _answers(checks: Sequence[Check], assessment: Assessment) -> Answers:
+    def of(at: int, check: Check) -> Answer:
+        found = tuple(f for f in assessment.findings if (f.check, f.version) == (check.name, check.version))
+        return Answer(assessment.outcomes[at], assessment.notes.get(at), found)
+
+    return {check.identity: of(at, check) for at, check in enumerate(checks)}
+
+
+def _header(member: Member, group: str, run: str | None) -> Header:
+    return Header(
+        id=member.id,
+        environment=EnvironmentRef(id=member.environment, version=member.version),
+        task=TaskRef(id=member.task_name),
+        reward=member.reward,
+        group=GroupRef(id=group),
+        run=RunRef(id=run) if run is not None else None,
+    )
+
+
+def _stood(entry: Numbered, earlier: Mapping[UUID, verdicts.NewVerdict]) -> bool:
+    """Whether it says what was logged before: a member that went out with its group goes out with it again."""
+    row = earlier.get(entry.key) if entry.key is not None else None
+    if row is None or row.seq is None:
+        return False
+    return (ACTION_CODE[entry.decision.action], entry.decision.reward_override, CAUSE_CODE[entry.decision.cause]) == (
+        row.action,
+        row.reward_override,
+        row.cause,
+    )
+
+
+def _asked_already(project: int, selection: int) -> bool:
+    return False
