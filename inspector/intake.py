@@ -19,7 +19,7 @@ from inspector.gates import Admitted
 from inspector.keys import new_keys
 from inspector.queue import Doorbell
 from inspector.settings import Limits
-from inspector.store import decisions, environments, groups, runs, trajectories
+from inspector.store import decisions, environments, groups, runs, states, trajectories
 from inspector.store.decisions import Numbered
 from inspector.store.environments import EnvironmentName
 from inspector.store.groups import GroupName
@@ -88,7 +88,7 @@ class Intake:
             driver(session).execute("SET LOCAL synchronous_commit = off")  # names, not promises: the rows' own commit makes them durable
             self._recognise(session, project, fresh, receipts)
             references = refer(session, project.id, fresh.values())
-            self._announce(session, project, references.joined)
+            self._announce(session, project, references)
         if fresh:
             self._store(project, posting, fresh, references, receipts)
             self.doorbell.ring()
@@ -96,9 +96,10 @@ class Intake:
         return [self._answered(receipt) for receipt in receipts]
 
     @staticmethod
-    def _announce(session: Session, project: Project, joined: Sequence[int]) -> None:
-        """A project that posts an environment version for the first time learns of its state, as those did that posted it before."""
-        standing = environments.standing_in(session, joined) if joined else []
+    def _announce(session: Session, project: Project, references: References) -> None:
+        """A project that posts an environment version or a task for the first time learns of its state, as those did that posted it before."""
+        joined, troubled = references.joined, references.troubled
+        standing = states.new_to(session, project.id, joined, troubled) if joined or troubled else []
         if standing:
             driver(session).execute("SET LOCAL synchronous_commit = on")  # numbers of the feed must not be given twice
             told = [decisions.of_state(s, author="policy", reason=f"{s.state.value} when this project first posted it") for s in standing]
@@ -199,6 +200,7 @@ class References(NamedTuple):
     runs: Mapping[str, tuple[int, Mode]]
     groups: Mapping[tuple[int | None, str], int]
     joined: Sequence[int] = ()  # environment versions that the project had not posted before
+    troubled: Sequence[int] = ()  # tasks in another state than active
 
     def environment(self, admitted: Admitted) -> int:
         """Of its environment version."""
@@ -254,10 +256,10 @@ def refer(session: Session, project: int, fresh: Iterable[Admitted]) -> Referenc
     envelopes = [admitted.envelope for admitted in fresh]
     found = environments.make(session, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
     joined = environments.join(session, project, found.values())
-    tasks = environments.ensure_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
+    tasks, troubled = environments.make_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
     run_ids = runs.ensure(session, project, {(e.run.id, e.run.trainer) for e in envelopes if e.run})
     names = [GroupName(run_ids[e.run.id][0] if e.run else None, e.group.id, e.group.size) for e in envelopes if e.group]
-    return References(found, tasks, run_ids, groups.touch(session, project, names), joined)
+    return References(found, tasks, run_ids, groups.touch(session, project, names), joined, troubled)
 
 
 def _again(admitted: Admitted, sha256: bytes, key: UUID | None) -> Receipt:

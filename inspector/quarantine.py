@@ -1,14 +1,31 @@
-"""Changes the state of an environment version or of one of its tasks, and tells every project that posted it."""
+"""Changes the state of an environment version or of one of its tasks, and tells the projects that are to obey it.
+
+Whoever declared an environment version decides for all, and so does the installation's admin; any other project that
+posted it decides for itself alone, and may only be stricter than what holds for all.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlmodel import Session
 
-from inspector.store import decisions, environments
-from inspector.store.environments import Standing
-from inspector.task import State
+from inspector.errors import Forbidden
+from inspector.store import decisions, environments, states
+from inspector.store.states import Standing, Weighted
+from inspector.task import State, stricter
 
 PROBATION_WEIGHT = 0.25  # of the usual sampling, where nobody says otherwise
+
+
+class _Change(NamedTuple):
+    """One act."""
+
+    environment_version: int
+    task: int | None
+    wanted: Weighted
+    author: str
+    note: str
 
 
 def set_state(
@@ -23,21 +40,51 @@ def set_state(
     weight: float | None = None,
     project: int | None,
 ) -> dict[int, int]:
-    """Put it in a state; the feed head of each project that was told. Raises Unknown for what `project` does not see (None sees all)."""
+    """Put it in a state, on behalf of a project (None: of the installation); the feed head of each project that was told.
+
+    Raises Unknown for what `project` does not see, and Forbidden where it would be laxer than what holds for all.
+    """
     environment_version = environments.find(session, project, environment, version)
-    task_id = environments.find_task(session, environment_version, task) if task is not None else None
-    if state is State.PROBATION and weight is None:
-        weight = PROBATION_WEIGHT
-    before = environments.set_state(session, environment_version, task_id, state, weight, author=author, note=note)
-    reason = f"{before.value} -> {state.value}" + (f": {note}" if note else "")
-    decision = decisions.of_state(Standing(environment, version, task, state, weight), author=author, reason=reason)
-    return decisions.append_states(session, {project_id: [decision] for project_id in environments.projects_of(session, environment_version)})
+    task_id = environments.find_task(session, project, environment_version, task) if task is not None else None
+    environments.lock(session, environment_version)  # two acts at once come one after the other
+    wanted = Weighted(state, PROBATION_WEIGHT if state is State.PROBATION and weight is None else weight)
+    change = _Change(environment_version, task_id, wanted, author, note)
+    if project is None or environments.declared_by(session, environment_version) == project:
+        obeyed = _for_all(session, change)
+    else:
+        obeyed = _for_itself(session, project, change, f"{environment}@{version}" if task is None else f"task {task!r} of {environment}@{version}")
+    told = {}
+    for id_, (before, now) in obeyed.items():
+        reason = f"{before.state.value} -> {now.state.value}" + (f": {note}" if note else "")
+        told[id_] = [decisions.of_state(Standing(environment, version, task, *now), author=author, reason=reason)]
+    return decisions.append_states(session, told)
+
+
+def decides_for_all(session: Session, project: int | None, environment: str, version: str) -> bool:
+    """Whether what this project (None: the installation) sets holds for everybody."""
+    return project is None or environments.declared_by(session, environments.find(session, project, environment, version)) == project
+
+
+def _for_all(session: Session, change: _Change) -> dict[int, tuple[Weighted, Weighted]]:
+    """By project: what it obeyed before, and what it obeys now."""
+    before = states.set_for_all(session, change.environment_version, change.task, change.wanted, author=change.author, note=change.note)
+    told = states.told(session, change.environment_version, change.task)
+    own = states.own_of_all(session, told, change.environment_version, change.task)
+    return {project: (states.together(before, own.get(project)), states.together(change.wanted, own.get(project))) for project in told}
+
+
+def _for_itself(session: Session, project: int, change: _Change, name: str) -> dict[int, tuple[Weighted, Weighted]]:
+    for_all = states.of_all(session, change.environment_version, change.task)
+    if stricter(change.wanted.state, for_all.state) is not change.wanted.state:
+        raise Forbidden(f"{name} is {for_all.state.value} for all: whoever declared it, or the admin, may make it {change.wanted.state.value}")
+    before = states.set_for_project(session, project, change.environment_version, change.task, change.wanted, author=change.author, note=change.note)
+    return {project: (before, states.of(session, project, change.environment_version, change.task))}
 
 
 def watch(session: Session, environment: str, version: str, reason: str) -> dict[int, int]:
     """Put an active environment version on watch; nothing happens to one that is in another state."""
     environment_version = environments.find(session, None, environment, version)
     environments.lock(session, environment_version)  # a person may be quarantining it at this moment
-    if environments.one(session, environment_version)[0] is not State.ACTIVE:
+    if states.of_all(session, environment_version).state is not State.ACTIVE:
         return {}
     return set_state(session, environment, version, None, State.WATCH, author="policy", note=reason, project=None)

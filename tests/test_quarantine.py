@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from inspector import quarantine
-from inspector.errors import Unknown
+from inspector.errors import Forbidden, Unknown
 from inspector.quarantine import PROBATION_WEIGHT
-from inspector.store import environments
+from inspector.store import states
 from inspector.store.session import driver, transaction
-from inspector.task import State
+from inspector.store.states import Place
+from inspector.task import Declaration, State
 from inspector.verdict import Action, Scope
 from tests.audit.conftest import Desk, OpenDesk, episode
 
@@ -26,7 +27,7 @@ def put(desk: Desk, state: State, task: str | None = None, weight: float | None 
 
 def standing(desk: Desk) -> list[tuple[str | None, State, float | None]]:
     with transaction(desk.engine) as session:
-        return [(s.task, s.state, s.sampling_weight) for s in environments.standing_states(session, desk.project.id)]
+        return [(s.task, s.state, s.sampling_weight) for _, s in states.page(session, desk.project.id, None, 100)]
 
 
 def test_a_state_is_logged_stands_and_goes_away_with_active(desk: Desk) -> None:
@@ -104,9 +105,87 @@ def test_people_who_set_states_at_once_leave_one_story(open_desk: OpenDesk) -> N
 def test_a_project_that_posts_a_quarantined_version_for_the_first_time_is_told(open_desk: OpenDesk) -> None:
     first, second = open_desk(), open_desk(name="beta")
     first.post(episode("a"))
-    with transaction(first.engine) as session:
-        quarantine.set_state(session, "acme/terminal", "1", None, State.QUARANTINED, author="person:mira", note="", project=first.project.id)
+    put(first, State.QUARANTINED)
     second.post(episode("a"))
     second.post(episode("b"))
     [told] = second.feed()
     assert (told.action, told.state, told.environment, told.version) == (Action.SET_STATE, State.QUARANTINED, "acme/terminal", "1")
+
+
+# --- who decides for whom --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(open_desk: OpenDesk) -> tuple[Desk, Desk]:
+    """The owner of an environment version that both posted, and another project."""
+    owner, other = open_desk(), open_desk(name="beta")
+    for desk in (owner, other):
+        desk.post(episode("a"))
+    owner.declare(Declaration())
+    return owner, other
+
+
+def test_its_owner_decides_for_all(two: tuple[Desk, Desk]) -> None:
+    owner, other = two
+    assert put(owner, State.QUARANTINED, project=owner.project.id).keys() == {owner.project.id, other.project.id}
+    assert standing(owner) == standing(other) == [(None, State.QUARANTINED, None)]
+
+
+@pytest.mark.parametrize("task", [None, "fix-nginx"])
+def test_another_project_decides_for_itself_alone(two: tuple[Desk, Desk], task: str | None) -> None:
+    owner, other = two
+    assert put(other, State.QUARANTINED, task, project=other.project.id).keys() == {other.project.id}
+    assert (standing(owner), owner.feed()) == ([], [])
+    assert standing(other) == [(task, State.QUARANTINED, None)]
+    assert put(other, State.ACTIVE, task, project=other.project.id).keys() == {other.project.id}
+    assert [d.state for d in other.feed()] == [State.QUARANTINED, State.ACTIVE]
+    assert standing(other) == []
+
+
+def test_what_nobody_declared_each_project_decides_for_itself(open_desk: OpenDesk) -> None:
+    first, second = open_desk(), open_desk(name="beta")
+    for desk in (first, second):
+        desk.post(episode("a"))
+    put(first, State.QUARANTINED, project=first.project.id)
+    assert (standing(first), standing(second)) == ([(None, State.QUARANTINED, None)], [])
+
+
+def test_a_project_may_be_stricter_than_what_holds_for_all_but_not_laxer(two: tuple[Desk, Desk]) -> None:
+    owner, other = two
+    put(owner, State.PROBATION, project=owner.project.id)
+    with pytest.raises(Forbidden, match="probation for all"):
+        put(other, State.ACTIVE, project=other.project.id)
+    put(other, State.QUARANTINED, project=other.project.id)
+    assert (standing(owner)[0][1], standing(other)[0][1]) == (State.PROBATION, State.QUARANTINED)
+    put(owner, State.ACTIVE, project=owner.project.id)
+    assert standing(other) == [(None, State.QUARANTINED, None)], "its own"
+    assert [d.state for d in other.feed()] == [State.PROBATION, State.QUARANTINED, State.QUARANTINED], "the feed says what it is to obey"
+
+
+def test_a_task_that_a_project_never_posted_is_named_to_it_nowhere(two: tuple[Desk, Desk]) -> None:
+    owner, other = two
+    owner.post(episode("b", task={"id": "secret"}))
+    assert put(owner, State.QUARANTINED, "secret", project=owner.project.id).keys() == {owner.project.id}
+    assert (standing(other), other.feed()) == ([], [])
+    with pytest.raises(Unknown):
+        put(other, State.QUARANTINED, "secret", project=other.project.id)
+    third_task = episode("c", task={"id": "secret"})
+    other.post(third_task)
+    other.post(episode("d", task={"id": "secret"}))
+    assert [(d.scope, d.task, d.state) for d in other.feed()] == [(Scope.TASK, "secret", State.QUARANTINED)], "told once, with its first post of it"
+    assert standing(other) == [("secret", State.QUARANTINED, None)]
+
+
+def test_states_are_paged(desk: Desk) -> None:
+    tasks = [f"t{at}" for at in range(5)]
+    desk.post(*(episode(task, task={"id": task}) for task in tasks))
+    for task in tasks:
+        put(desk, State.RETIRED, task)
+    put(desk, State.WATCH)
+    found, after = [], None
+    with transaction(desk.engine) as session:
+        while page := states.page(session, desk.project.id, after, 2):
+            assert len(page) <= 2
+            found += [s.task for _, s in page]
+            after = Place(*page[-1][0])
+    assert found == [None, *tasks]

@@ -277,6 +277,7 @@ class StateAnswer(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None
     state: State
     sampling_weight: float | None
+    for_all: bool  # False: for the caller's project alone
     projects_told: int
     seq: int | None  # in the caller's own feed
 

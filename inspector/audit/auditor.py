@@ -24,7 +24,7 @@ from inspector.catalog import Catalog
 from inspector.engine import Needs
 from inspector.errors import Unavailable
 from inspector.policy import Policy
-from inspector.store import decisions, environments, groups, patches, runs, selections, trajectories, verdicts, work
+from inspector.store import decisions, environments, groups, patches, runs, selections, states, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
@@ -251,9 +251,9 @@ class Auditor:
 
     @staticmethod
     def _held(session: Session, judged: Sequence[Judged]) -> Sequence[Judged]:
-        waiting = {j.audited.subject.task for j in judged if Outcome.PENDING in j.audited.assessment.outcomes}
-        states = environments.states_of_tasks(session, waiting) if waiting else {}
-        return [deciding.held(j, states) if Outcome.PENDING in j.audited.assessment.outcomes else j for j in judged] if states else judged
+        waiting = {(j.audited.subject.project, j.audited.subject.task) for j in judged if Outcome.PENDING in j.audited.assessment.outcomes}
+        standing = states.of_tasks(session, waiting) if waiting else {}
+        return [deciding.held(j, standing) if Outcome.PENDING in j.audited.assessment.outcomes else j for j in judged] if standing else judged
 
     def _count(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> None:
         """Members of groups, honest rewards and confirmed exploits; a second audit of a trajectory counts nothing again."""

@@ -71,9 +71,9 @@ def judge(policy: Policy, audited: Audited, plan: Plan, honest_mean: float | Non
     )
 
 
-def held(judged: Judged, states: Mapping[int, State]) -> Judged:
-    """The same, or on hold where a late check has not spoken yet of a task that is being watched closely; `states` are by task."""
-    state = states.get(judged.audited.subject.task)
+def held(judged: Judged, states: Mapping[tuple[int, int], State]) -> Judged:
+    """The same, or on hold where a late check has not spoken yet of a task under probation or quarantine; `states` are by (project, task)."""
+    state = states.get((judged.audited.subject.project, judged.audited.subject.task))
     if judged.judgement.action is not Action.KEEP or state not in (State.PROBATION, State.QUARANTINED):
         return judged
     waiting = judged.audited.assessment.outcomes.count(Outcome.PENDING)

@@ -104,4 +104,5 @@ def _set_state(place: str, state: State, note: str, task: str | None, weight: fl
     if json:
         json_line(done)
     else:
-        say(f"{place}{f' task {task}' if task else ''} is {done.get('state', state.value)}")
+        alone = "" if done.get("for_all", True) else ", for this project alone"
+        say(f"{place}{f' task {task}' if task else ''} is {done.get('state', state.value)}{alone}")

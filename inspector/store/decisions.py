@@ -11,8 +11,8 @@ import msgspec
 from sqlmodel import Session
 
 from inspector.errors import Gone
-from inspector.store.environments import Standing
 from inspector.store.session import driver
+from inspector.store.states import Standing
 from inspector.verdict import Action, Decision, Mode, Scope
 
 CHANNEL = "inspector_feed"  # NOTIFY with a project's id wakes those who wait for its decisions

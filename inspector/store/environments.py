@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from inspector.errors import Unknown
 from inspector.store.session import driver
-from inspector.task import UNDECLARED, Declaration, State, stricter
+from inspector.task import UNDECLARED, Declaration, State
 
 
 class EnvironmentName(NamedTuple):
@@ -18,16 +18,6 @@ class EnvironmentName(NamedTuple):
 
     environment: str
     version: str
-
-
-class Standing(NamedTuple):
-    """The state of an environment version, or of one of its tasks."""
-
-    environment: str
-    version: str
-    task: str | None
-    state: State
-    sampling_weight: float | None
 
 
 class EnvironmentSummary(NamedTuple):
@@ -76,32 +66,25 @@ def join(session: Session, project: int, versions: Iterable[int]) -> list[int]:
     return [int(row[0]) for row in rows.fetchall()]
 
 
-def standing_in(session: Session, versions: Sequence[int]) -> list[Standing]:
-    """States other than `active` of these versions and their tasks. Whoever changes one meanwhile waits, and then sees who joined."""
-    connection = driver(session)
-    connection.execute("SELECT FROM environment_version WHERE id = ANY(%s) ORDER BY id FOR SHARE", (list(versions),))
-    rows = connection.execute(
-        "SELECT environment, version, NULL, state, sampling_weight FROM environment_version WHERE id = ANY(%(versions)s) AND state <> 'active'"
-        " UNION ALL SELECT v.environment, v.version, t.task, t.state, t.sampling_weight FROM task t JOIN environment_version v ON v.id = t.environment_version"
-        " WHERE v.id = ANY(%(versions)s) AND t.state <> 'active' ORDER BY 1, 2, 3",
-        {"versions": list(versions)},
-    ).fetchall()
-    return [Standing(environment, version, task, State(state), weight) for environment, version, task, state, weight in rows]
-
-
 def ensure_tasks(session: Session, tasks: Iterable[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """Ids of (environment version, task) pairs, made where they were not known."""
+    return make_tasks(session, tasks)[0]
+
+
+def make_tasks(session: Session, tasks: Iterable[tuple[int, str]]) -> tuple[dict[tuple[int, str], int], list[int]]:
+    """The same, and those of the ids that are in another state than active."""
     wanted = sorted(set(tasks))
     if not wanted:
-        return {}
+        return {}, []
     versions, names = [version for version, _ in wanted], [name for _, name in wanted]
     connection = driver(session)
     connection.execute("INSERT INTO task (environment_version, task) SELECT * FROM unnest(%s::bigint[], %s::text[]) ON CONFLICT DO NOTHING", (versions, names))
     rows = connection.execute(
-        "SELECT environment_version, task, id FROM task JOIN unnest(%s::bigint[], %s::text[]) AS wanted(e, t) ON environment_version = e AND task = t",
+        "SELECT environment_version, task, id, state <> 'active' FROM task"
+        " JOIN unnest(%s::bigint[], %s::text[]) AS wanted(e, t) ON environment_version = e AND task = t",
         (versions, names),
     ).fetchall()
-    return {(version, name): id_ for version, name, id_ in rows}
+    return {(version, name): id_ for version, name, id_, _ in rows}, [id_ for _, _, id_, troubled in rows if troubled]
 
 
 def find(session: Session, project: int | None, environment: str, version: str) -> int:
@@ -120,10 +103,17 @@ def find(session: Session, project: int | None, environment: str, version: str) 
     return int(row[0])
 
 
-def find_task(session: Session, environment_version: int, task: str) -> int:
-    """The id of a task; raises Unknown."""
-    row = driver(session).execute("SELECT id FROM task WHERE environment_version = %s AND task = %s", (environment_version, task)).fetchone()
-    if row is None:
+def find_task(session: Session, project: int | None, environment_version: int, task: str) -> int:
+    """The id of a task that this project has posted, or whose environment version no other one declared; any, for `project` None. Raises Unknown."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT id, EXISTS (SELECT FROM trajectory r WHERE r.task = t.id AND r.project = %s) FROM task t WHERE environment_version = %s AND task = %s",
+            (project, environment_version, task),
+        )
+        .fetchone()
+    )
+    if row is None or not (project is None or row[1] or owns(session, project, environment_version)):
         raise Unknown("task", task)
     return int(row[0])
 
@@ -144,6 +134,12 @@ def owns(session: Session, project: int, environment_version: int) -> bool:
         .fetchone()
     )
     return row is not None and bool(row[0] or not row[1])
+
+
+def declared_by(session: Session, environment_version: int) -> int | None:
+    """The project that owns an environment version; None where nobody has declared it yet."""
+    row = driver(session).execute("SELECT project FROM project_environment WHERE environment_version = %s AND owner", (environment_version,)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def declare(session: Session, project: int, environment_version: int, declaration: Declaration) -> None:
@@ -222,44 +218,6 @@ def count_exploits(session: Session, tasks: dict[int, int]) -> None:
         )
 
 
-def set_state(session: Session, environment_version: int, task: int | None, state: State, weight: float | None, *, author: str, note: str) -> State:
-    """Change a state, keep who did it and why; the state before is returned."""
-    table, id_ = ("environment_version", environment_version) if task is None else ("task", task)
-    connection = driver(session)
-    before = connection.execute(f"SELECT state FROM {table} WHERE id = %s FOR UPDATE", (id_,)).fetchone()
-    if before is None:
-        raise Unknown("environment version" if task is None else "task", id_)
-    connection.execute(f"UPDATE {table} SET state = %s, sampling_weight = %s WHERE id = %s", (state.value, weight, id_))
-    connection.execute(
-        "INSERT INTO state_change (environment_version, task, before, after, author, note) VALUES (%s, %s, %s, %s, %s, %s)",
-        (environment_version, task, before[0], state.value, author, note),
-    )
-    return State(before[0])
-
-
-def projects_of(session: Session, environment_version: int) -> list[int]:
-    """Every project that posted or declared it, in the order in which their feeds are to be taken."""
-    rows = driver(session).execute("SELECT project FROM project_environment WHERE environment_version = %s ORDER BY project", (environment_version,)).fetchall()
-    return [int(row[0]) for row in rows]
-
-
-def standing_states(session: Session, project: int) -> list[Standing]:
-    """Every state other than `active` that this project has to obey."""
-    rows = (
-        driver(session)
-        .execute(
-            "SELECT v.environment, v.version, NULL, v.state, v.sampling_weight FROM environment_version v"
-            " JOIN project_environment p ON p.environment_version = v.id WHERE p.project = %s AND v.state <> 'active'"
-            " UNION ALL SELECT v.environment, v.version, t.task, t.state, t.sampling_weight FROM task t"
-            " JOIN environment_version v ON v.id = t.environment_version JOIN project_environment p ON p.environment_version = v.id"
-            " WHERE p.project = %s AND t.state <> 'active' ORDER BY 1, 2, 3",
-            (project, project),
-        )
-        .fetchall()
-    )
-    return [Standing(environment, version, task, State(state), weight) for environment, version, task, state, weight in rows]
-
-
 def page(session: Session, project: int, after: int, limit: int) -> Sequence[EnvironmentSummary]:
     """The environment versions that this project sees, in the order of their ids, from `after` on."""
     rows = (
@@ -273,26 +231,3 @@ def page(session: Session, project: int, after: int, limit: int) -> Sequence[Env
         .fetchall()
     )
     return [EnvironmentSummary(i, e, v, State(s), w, d, o) for i, e, v, s, w, d, o in rows]
-
-
-def states_of_tasks(session: Session, tasks: Iterable[int]) -> dict[int, State]:
-    """The state of each task, or that of its environment version where it is stricter; those that are active are not there."""
-    rows = (
-        driver(session)
-        .execute(
-            "SELECT t.id, t.state, v.state FROM task t JOIN environment_version v ON v.id = t.environment_version"
-            " WHERE t.id = ANY(%s) AND (t.state <> 'active' OR v.state <> 'active')",
-            (sorted(set(tasks)),),
-        )
-        .fetchall()
-    )
-    return {task: stricter(State(own), State(of_version)) for task, own, of_version in rows}
-
-
-def one(session: Session, environment_version: int, task: int | None = None) -> tuple[State, float | None]:
-    """(state, sampling weight) of an environment version or of a task."""
-    table, id_ = ("environment_version", environment_version) if task is None else ("task", task)
-    row = driver(session).execute(f"SELECT state, sampling_weight FROM {table} WHERE id = %s", (id_,)).fetchone()
-    if row is None:
-        raise Unknown("task" if task is not None else "environment version", id_)
-    return State(row[0]), row[1]

@@ -93,7 +93,10 @@ class ProjectEnvironmentRow(SQLModel, table=True):
 
 class TaskRow(SQLModel, table=True):
     __tablename__ = "task"
-    __table_args__ = (Index("task_name", "environment_version", "task", unique=True),)
+    __table_args__ = (
+        Index("task_name", "environment_version", "task", unique=True),
+        Index("task_not_active", "environment_version", "id", postgresql_where=text("state <> 'active'")),
+    )
 
     id: int | None = Field(default=None, sa_column=_identity())
     environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
@@ -102,6 +105,18 @@ class TaskRow(SQLModel, table=True):
     state: str = Field(default="active", sa_column=_column(Text, server_default="active"))
     sampling_weight: float | None = Field(default=None, sa_column=_column(Double, null=True))
     exploits: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))  # confirmed ones
+
+
+class ProjectStateRow(SQLModel, table=True):
+    """A state that a project set for itself alone, beside the one that holds for all."""
+
+    __tablename__ = "project_state"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id"), primary_key=True))
+    task: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))  # 0: the environment version itself
+    state: str = Field(sa_column=_column(Text))
+    sampling_weight: float | None = Field(default=None, sa_column=_column(Double, null=True))
 
 
 class RunRow(SQLModel, table=True):
@@ -337,6 +352,7 @@ class StateChangeRow(SQLModel, table=True):
     __table_args__ = (Index("state_change_by_version", "environment_version", "id"),)
 
     id: int | None = Field(default=None, sa_column=_identity())
+    project: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("project.id"), null=True))  # NULL: for all
     environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
     task: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("task.id"), null=True))
     before: str = Field(sa_column=_column(Text))

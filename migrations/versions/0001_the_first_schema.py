@@ -228,6 +228,7 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
     sa.PrimaryKeyConstraint('id')
     )
+    op.create_index('task_not_active', 'task', ['environment_version', 'id'], unique=False, postgresql_where=sa.text("state <> 'active'"))
     op.create_index('task_name', 'task', ['environment_version', 'task'], unique=True)
     op.create_table('login',
     sa.Column('sha256', sa.LargeBinary(), nullable=False),
@@ -261,8 +262,19 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['run'], ['run.id'], ),
     sa.PrimaryKeyConstraint('run', 'step')
     )
+    op.create_table('project_state',
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('task', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('state', sa.Text(), nullable=False),
+    sa.Column('sampling_weight', sa.Double(), nullable=True),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('project', 'environment_version', 'task')
+    )
     op.create_table('state_change',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=True),
     sa.Column('environment_version', sa.BigInteger(), nullable=False),
     sa.Column('task', sa.BigInteger(), nullable=True),
     sa.Column('before', sa.Text(), nullable=False),
@@ -272,6 +284,7 @@ def upgrade() -> None:
     sa.Column('changed_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
     sa.ForeignKeyConstraint(['task'], ['task.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('state_change_by_version', 'state_change', ['environment_version', 'id'], unique=False)
@@ -292,11 +305,13 @@ def downgrade() -> None:
     op.drop_table('stopped')
     op.drop_index('state_change_by_version', table_name='state_change')
     op.drop_table('state_change')
+    op.drop_table('project_state')
     op.drop_table('run_step')
     op.drop_index('rollout_group_open', table_name='rollout_group', postgresql_where=sa.text('NOT closed'))
     op.drop_index('rollout_group_name', table_name='rollout_group', postgresql_nulls_not_distinct=True)
     op.drop_table('rollout_group')
     op.drop_table('login')
+    op.drop_index('task_not_active', table_name='task', postgresql_where=sa.text("state <> 'active'"))
     op.drop_index('task_name', table_name='task')
     op.drop_table('task')
     op.drop_index('run_newest', table_name='run')

@@ -80,10 +80,39 @@ def test_the_snapshot_is_what_stands(house):
 def test_a_state_is_told_to_every_project_that_posted_it(house):
     house.post(envelope(id="a"))
     house.post(envelope(id="a"), holder="other-trainer")
+    house.call("PUT", "/v1/environments/acme/terminal/versions/2026.11.1", {})
     told = house.call("PUT", "/v1/environments/acme/terminal/versions/2026.11.1/state", {"state": "quarantined", "note": "x"}, "acme-reviewer").json()
-    assert (told["projects_told"], told["state"], told["seq"]) == (2, "quarantined", 1)
+    assert (told["projects_told"], told["for_all"], told["state"], told["seq"]) == (2, True, "quarantined", 1)
     [decision] = house.get("/v1/decisions", "other-trainer").json()["decisions"]
     assert (decision["scope"], decision["action"], decision["state"]) == ("environment_version", "set_state", "quarantined")
+
+
+def test_a_project_that_did_not_declare_it_sets_a_state_for_itself_alone_and_the_admin_for_all(house):
+    state = "/v1/environments/acme/terminal/versions/2026.11.1/state"
+    house.post(envelope(id="a"))
+    house.post(envelope(id="a"), holder="other-trainer")
+    house.call("PUT", state.removesuffix("/state"), {})
+    told = house.call("PUT", state, {"state": "quarantined", "note": "x"}, "other-owner").json()
+    assert (told["projects_told"], told["for_all"], told["state"]) == (1, False, "quarantined")
+    assert [house.get(state.removesuffix("/state"), holder).json()["state"] for holder in ("acme-owner", "other-owner")] == ["active", "quarantined"]
+    assert house.get("/v1/decisions").json()["decisions"] == []
+    assert house.call("PUT", state, {"state": "probation", "note": "x"}, "admin").json()["projects_told"] == 2
+    refused = house.call("PUT", state, {"state": "active", "note": "x"}, "other-owner")
+    assert (refused.status_code, "probation for all" in refused.json()["error"]["reason"]) == (403, True)
+
+
+def test_the_states_of_a_snapshot_are_paged_before_its_decisions(house):
+    tasks = [f"t{at}" for at in range(5)]
+    house.post(*(paid_despite_failures(task, task={"id": task}) for task in tasks))
+    house.audit()
+    for task in tasks:
+        house.call("PUT", f"/v1/environments/acme/terminal/versions/2026.11.1/tasks/{task}/state", {"state": "retired", "note": "x"})
+    pages = [house.get("/v1/decisions/snapshot", limit=2).json()]
+    while pages[-1]["next"]:
+        pages.append(house.get("/v1/decisions/snapshot", limit=2, after=pages[-1]["next"]).json())
+    assert [s["task"] for page in pages for s in page["states"]] == tasks
+    assert [d["trajectory"] for page in pages for d in page["decisions"]] == tasks
+    assert max(len(page["states"]) for page in pages) == max(len(page["decisions"]) for page in pages) == 2
 
 
 def test_lookup_tells_kept_ones_too_and_what_is_unknown(house):

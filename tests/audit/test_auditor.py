@@ -11,7 +11,7 @@ from inspector.audit import Pace
 from inspector.check import Cause, Check, Finding, Tier, Trajectory, check
 from inspector.errors import BadSubmission, Unknown
 from inspector.review import JudgementOfPerson
-from inspector.store import environments, runs
+from inspector.store import environments, runs, states
 from inspector.store.session import transaction
 from inspector.task import Declaration, RewardDeclaration, State
 from inspector.verdict import Action, Mode, Outcome, Scope, Verdict
@@ -195,10 +195,11 @@ def test_a_late_closer_writes_nothing(desk: Desk) -> None:
     assert [d.seq for d in desk.feed()] == [1]
 
 
-def test_a_persons_quarantine_is_logged_for_every_project_that_posted_it(open_desk: OpenDesk) -> None:
+def test_its_owners_quarantine_is_logged_for_every_project_that_posted_it(open_desk: OpenDesk) -> None:
     ours, theirs, strangers = open_desk(), open_desk(name="beta"), open_desk(name="gamma")
     ours.post(episode("a"))
     theirs.post(episode("a"))
+    ours.declare(Declaration())
     with transaction(ours.engine) as session:
         quarantine.set_state(session, "acme/terminal", "1", None, State.QUARANTINED, author="person:mira", note="pays for nothing", project=ours.project.id)
     for desk in (ours, theirs):
@@ -211,7 +212,7 @@ def test_a_persons_quarantine_is_logged_for_every_project_that_posted_it(open_de
         )
     assert strangers.feed() == []
     with transaction(ours.engine) as session:
-        assert [(s.environment, s.state) for s in environments.standing_states(session, theirs.project.id)] == [("acme/terminal", State.QUARANTINED)]
+        assert [(s.environment, s.state) for _, s in states.page(session, theirs.project.id, None, 9)] == [("acme/terminal", State.QUARANTINED)]
 
 
 def test_a_reward_that_was_not_scored_is_not_a_reward_of_zero(desk: Desk) -> None:

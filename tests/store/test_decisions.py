@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from inspector import quarantine
 from inspector.errors import Gone
-from inspector.store import decisions, environments, projects, verdicts
+from inspector.store import decisions, environments, projects, states, verdicts
 from inspector.store.decisions import Numbered
 from inspector.store.environments import EnvironmentName
 from inspector.store.session import connect, transaction
@@ -132,7 +132,7 @@ def test_a_snapshot_and_what_comes_after_it_make_the_full_state(engine: Engine, 
     perform(log, before)
     with transaction(engine) as session:
         head = decisions.head(session, log.project)
-        for standing in environments.standing_states(session, log.project):
+        for _, standing in states.page(session, log.project, None, 100):
             follower.states[standing.version] = standing.state
     after = 0
     while True:

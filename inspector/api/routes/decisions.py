@@ -24,9 +24,10 @@ from inspector.api.sessions import ServiceDep, SessionDep
 from inspector.api.wire import FeedPage, LookupAnswer, LookupRequest, RevokeAnswer, RevokeRequest, Ruling, SnapshotPage, StandingState, ruling
 from inspector.errors import Gone
 from inspector.showable import showable
-from inspector.store import decisions, environments, trajectories
+from inspector.store import decisions, states, trajectories
 from inspector.store.decisions import Head
 from inspector.store.session import transaction
+from inspector.store.states import Place
 from inspector.verdict import Decision, Mode
 
 router = APIRouter()
@@ -43,6 +44,7 @@ class _Cursor(NamedTuple):
     epoch: UUID
     seq: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
     after: Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+    states: tuple[int, int] | None = (0, 0)  # the last place among the states; None when all were told
 
 
 @router.get("/v1/decisions", **documented(FeedPage, 304, 410))
@@ -100,13 +102,16 @@ def read_snapshot(session: SessionDep, who: Member, after: After = None, limit: 
     at = cursors.decode(after, _Cursor) if after else _Cursor(head.epoch, head.seq, 0)
     if at.epoch != head.epoch:
         raise Gone("the feed was made anew while its snapshot was read", path="query.after")
-    found = decisions.standing(session, who.project, at.seq, at.after, limit)
+    standing = states.page(session, who.project, Place(*at.states), limit) if at.states is not None else []
+    more = (*standing[-1][0],) if len(standing) == limit else None
+    found = decisions.standing(session, who.project, at.seq, at.after, limit) if more is None else []
+    last = found[-1].seq if len(found) == limit else None
     body = SnapshotPage(
         epoch=at.epoch,
         seq=at.seq,
-        states=[StandingState(**state._asdict()) for state in environments.standing_states(session, who.project)] if after is None else [],
+        states=[StandingState(**state._asdict()) for _, state in standing],
         decisions=found,
-        next=cursors.encode(at._replace(after=found[-1].seq)) if len(found) == limit else None,
+        next=cursors.encode(at._replace(states=more, after=last or at.after)) if more or last else None,
     )
     return answer(body)
 

@@ -17,7 +17,7 @@ from inspector.api.reading import JsonBody
 from inspector.api.sessions import SessionDep
 from inspector.api.wire import EnvironmentLine, EnvironmentPage, StandingAnswer, StateAnswer, StateRequest
 from inspector.errors import BadSubmission, Forbidden
-from inspector.store import decisions, environments
+from inspector.store import decisions, environments, states
 from inspector.store.environments import EnvironmentName
 from inspector.store.projects import Principal
 from inspector.task import Declaration, contradictions
@@ -45,13 +45,13 @@ def list_environments(session: SessionDep, who: Member, after: After = None, lim
 
 @router.put(TASK + "/state", **documented(StateAnswer, 404))
 def set_task_state(session: SessionDep, who: StateKeeper, environment: Name, version: Name, task: Name, wanted: NewState) -> Response:
-    """Quarantine or release a task; every project that posted it is told."""
+    """Quarantine or release a task: for all where the caller's project declared its version, or is the admin's; else for that project alone."""
     return _set_state(session, who, environment, version, task, wanted)
 
 
 @router.put(VERSION + "/state", **documented(StateAnswer, 404))
 def set_version_state(session: SessionDep, who: StateKeeper, environment: Name, version: Name, wanted: NewState) -> Response:
-    """Quarantine or release an environment version; every project that posted it is told."""
+    """Quarantine or release an environment version: for all where the caller's project declared it, or is the admin's; else for that project alone."""
     return _set_state(session, who, environment, version, None, wanted)
 
 
@@ -102,9 +102,9 @@ def _consistent(declaration: Declaration) -> None:
 
 def _standing(session: Session, who: Principal, environment: str, version: str, task: str | None) -> StandingAnswer:
     environment_version = environments.find(session, project_of(who), environment, version)
-    task_id = environments.find_task(session, environment_version, task) if task is not None else None
+    task_id = environments.find_task(session, project_of(who), environment_version, task) if task is not None else None
     declaration = environments.declaration(session, environment_version, task_id)
-    state, weight = environments.one(session, environment_version, task_id)
+    state, weight = states.of(session, project_of(who), environment_version, task_id)
     return StandingAnswer(
         environment=environment, version=version, state=state, declared=declaration.declared, declaration=declaration, task=task, sampling_weight=weight
     )
@@ -124,6 +124,7 @@ def _set_state(session: Session, who: Principal, environment: str, version: str,
             task=task,
             state=now.state,
             sampling_weight=now.sampling_weight,
+            for_all=quarantine.decides_for_all(session, project_of(who), environment, version),
             projects_told=len(told),
             seq=told.get(who.project),
         )

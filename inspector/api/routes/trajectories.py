@@ -102,7 +102,7 @@ def _filter(session: Session, project: int, environment: str | None, version: st
     environment_version = environments.find(session, project, environment, version) if environment is not None and version is not None else None
     return Filter(
         environment_version=environment_version,
-        task=environments.find_task(session, environment_version, task) if environment_version is not None and task is not None else None,
+        task=environments.find_task(session, project, environment_version, task) if environment_version is not None and task is not None else None,
         run=runs.find(session, project, run).id if run is not None else None,
         verdict=VERDICTS[verdict] if verdict is not None else None,
     )
