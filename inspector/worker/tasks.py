@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 from celery import Celery
@@ -12,6 +13,7 @@ from inspector.worker.house import House
 
 VISIT_S = 4.0  # less than a sweep may wait for its turn before it expires
 LATE_VISIT_S = 1.0
+CONTAINERS = 100_000  # new ones between two looks for cycles; trajectories hold many and make none
 celery: Celery = queue.application()
 _house: House | None = None
 
@@ -28,6 +30,9 @@ def house() -> House:
     global _house
     if _house is None:
         _house = House.open(celery)
+        gc.collect()
+        gc.freeze()  # checks, patterns and libraries stay, and need not be looked at again
+        gc.set_threshold(CONTAINERS, 20, 20)
     return _house
 
 
