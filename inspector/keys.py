@@ -27,6 +27,11 @@ def _key(ticks: int, noise: int) -> UUID:
     return UUID(int=ms << 80 | 7 << 76 | (fraction * 4096 // 1_000_000) << 64 | 2 << 62 | noise >> 2)
 
 
+def first_key(at: datetime) -> UUID:
+    """Smaller than every key that was made at that time or later."""
+    return UUID(int=max(0, int(at.timestamp() * 1000)) << 80)
+
+
 def received_at(key: UUID) -> datetime:
     """When the line was received, to the millisecond, UTC."""
     return datetime.fromtimestamp((key.int >> 80) / 1000, UTC)

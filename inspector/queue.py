@@ -17,6 +17,7 @@ from inspector.settings import Settings, load
 AUDIT = "inspector.audit"
 LATE = "inspector.late"
 SWEEP = "inspector.sweep"
+RETAIN = "inspector.retain"
 QUEUES = {AUDIT: "audit", LATE: "late"}
 BELL = "inspector:bell:audit"
 BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
@@ -41,7 +42,10 @@ def application(settings: Settings | None = None) -> Celery:
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_hijack_root_logger=False,
         worker_max_memory_per_child=500_000,  # kB; a child that grew is replaced between two tasks
-        beat_schedule={"sweep": {"task": SWEEP, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s * 2}}},
+        beat_schedule={
+            "sweep": {"task": SWEEP, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s * 2}},
+            "retain": {"task": RETAIN, "schedule": settings.retain_every_s, "options": {"expires": settings.retain_every_s, "queue": QUEUES[LATE]}},
+        },
     )
     return app
 

@@ -146,16 +146,30 @@ def history(session: Session, project: int, key: UUID) -> list[Decision]:
 
 
 def trim(session: Session, project: int, horizon: int) -> int:
-    """Forget decisions older than the newest `horizon`; how many. What still stands is kept: the snapshot is made from it."""
-    now = head(session, project)
-    first = now.seq - horizon + 1
-    if first <= now.first:
-        return 0
+    """Forget decisions older than the newest `horizon`, all at once; how many."""
+    return forget(session, project, *move_horizon(session, project, horizon))
+
+
+def move_horizon(session: Session, project: int, horizon: int) -> tuple[int, int]:
+    """From now on cursors older than the newest `horizon` decisions are refused; (oldest number that is logged, first that is kept)."""
     connection = driver(session)
-    connection.execute("UPDATE feed SET first = %s WHERE project = %s", (first, project))
-    return connection.execute(
-        "DELETE FROM decision d WHERE project = %s AND seq < %s AND NOT EXISTS (SELECT FROM verdict v WHERE v.key = d.key AND v.seq = d.seq)", (project, first)
-    ).rowcount
+    row = connection.execute(
+        "UPDATE feed SET first = last - %(horizon)s + 1 WHERE project = %(project)s AND last - %(horizon)s + 1 > first RETURNING first",
+        {"horizon": horizon, "project": project},
+    ).fetchone()
+    if row is None:
+        return 0, 0
+    oldest = connection.execute("SELECT seq FROM decision WHERE project = %s ORDER BY project, seq LIMIT 1", (project,)).fetchone()
+    return (oldest[0] if oldest else row[0]), row[0]
+
+
+def forget(session: Session, project: int, begin: int, end: int) -> int:
+    """Forget the decisions [begin, end); how many. What still stands is kept: the snapshot is made from it."""
+    deleted = driver(session).execute(
+        "DELETE FROM decision d WHERE project = %s AND seq >= %s AND seq < %s AND NOT EXISTS (SELECT FROM verdict v WHERE v.key = d.key AND v.seq = d.seq)",
+        (project, begin, end),
+    )
+    return deleted.rowcount
 
 
 def decode(body: bytes) -> Decision:

@@ -93,6 +93,11 @@ def listing(session: Session) -> list[tuple[str, UUID, datetime]]:
     return [(row.name, row.uuid, row.created_at) for row in rows if row.created_at is not None]
 
 
+def ids(session: Session) -> list[tuple[int, UUID]]:
+    """(id, uuid) of every project."""
+    return [(_id(row), row.uuid) for row in session.exec(select(ProjectRow).order_by(col(ProjectRow.id))).all()]
+
+
 def by_name(session: Session, name: str) -> tuple[int, UUID]:
     """(id, uuid) of a project; raises Unknown."""
     row = session.exec(select(ProjectRow).where(ProjectRow.name == name)).first()

@@ -133,6 +133,28 @@ def set_reward(session: Session, key: UUID, reward: float) -> None:
     driver(session).execute("UPDATE trajectory SET reward = %s WHERE key = %s AND reward IS NULL", (reward, key))
 
 
+def forget(session: Session, project: int, before: UUID, limit: int) -> int:
+    """Delete rows with smaller keys, and all that was said of them but reviews, at most `limit`; how many. What waits for its audit stays."""
+    deleted = driver(session).execute(
+        "WITH old AS MATERIALIZED (SELECT key FROM trajectory t WHERE (project, key) > (%(project)s, '00000000-0000-0000-0000-000000000000'::uuid)"
+        " AND (project, key) < (%(project)s, %(before)s) AND NOT EXISTS (SELECT FROM work w WHERE w.key = t.key)"
+        " ORDER BY project, key LIMIT %(limit)s FOR UPDATE),"
+        " verdicts AS (DELETE FROM verdict v USING old WHERE v.key = old.key), findings AS (DELETE FROM finding f USING old WHERE f.key = old.key),"
+        " patches AS (DELETE FROM patch p USING old WHERE p.key = old.key) DELETE FROM trajectory t USING old WHERE t.key = old.key",
+        {"project": project, "before": before, "limit": limit},
+    )
+    return deleted.rowcount
+
+
+def any_before(session: Session, project: int, before: UUID) -> bool:
+    """Whether the project has a row with a smaller key."""
+    query = (
+        "SELECT FROM trajectory WHERE (project, key) > (%s, '00000000-0000-0000-0000-000000000000'::uuid)"
+        " AND (project, key) < (%s, %s) ORDER BY project, key LIMIT 1"
+    )
+    return driver(session).execute(query, (project, project, before)).fetchone() is not None
+
+
 def key_of(session: Session, project: int, id_: str) -> UUID:
     """The key of a producer's id; raises Unknown."""
     found = known(session, project, [id_])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import psycopg
 import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import catalog, logs, policy, quarantine, queue
+from inspector import catalog, logs, policy, quarantine, queue, retention
 from inspector.audit import Auditor, LateAuditor, Pace
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
 from inspector.queue import Doorbell
+from inspector.retention import Keeping
 from inspector.settings import Settings, load
 from inspector.store import decisions, groups, work
 from inspector.store.segments import SegmentReader
@@ -65,6 +67,13 @@ class House:
             alarms=alarms,
         )
         return cls(settings, engine, auditor, LateAuditor(auditor), *bells)
+
+    def retain(self) -> None:
+        """Forget what is older than the operator keeps."""
+        keeping = Keeping(self.settings.feed_horizon, self.settings.retain_days)
+        gone = retention.forget(self.engine, self.settings.store_path, keeping, datetime.now(UTC))
+        if any(gone):
+            log.info("forgotten", **gone._asdict())
 
     def sweep(self) -> None:
         """Close groups that nothing comes to any more, and late checks that are overdue; ring where anything waits."""

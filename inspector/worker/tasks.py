@@ -59,6 +59,12 @@ def late() -> None:
         house().late_bell.ring()
 
 
+@celery.task(name=queue.RETAIN)
+def retain() -> None:
+    """Forget what is older than the operator keeps."""
+    house().retain()
+
+
 @celery.task(name=queue.SWEEP)
 def sweep() -> None:
     """Find what lost its worker or its bell, groups that nothing comes to any more, and late checks that are overdue."""
