@@ -318,8 +318,10 @@ def narrowed_triage(session: Session, project: int, narrowed: TriageFilter, afte
     order = "ORDER BY verdict DESC, probability DESC, key DESC"
     window = f"SELECT verdict, probability, key, cause FROM verdict WHERE project = %(project)s AND open{behind} {order} LIMIT %(scan)s"
     numbered = f"SELECT *, row_number() OVER w AS nr, lead(key) OVER w IS NULL AS last FROM ({window}) s WINDOW w AS ({order})"
+    its = "SELECT environment_version, run FROM trajectory WHERE key = v.key OFFSET 0"  # by its key, however many rows the planner takes the window for
+    matches = f"coalesce({narrowed.tests or 'true'}, false) AS matches"
     query = (
-        f"WITH looked_at AS MATERIALIZED (SELECT v.*, coalesce({narrowed.tests or 'true'}, false) AS matches FROM ({numbered}) v JOIN trajectory t USING (key))"
+        f"WITH looked_at AS MATERIALIZED (SELECT v.*, {matches} FROM ({numbered}) v CROSS JOIN LATERAL ({its}) t)"
         " SELECT verdict, probability, key, nr, matches FROM looked_at WHERE matches OR last ORDER BY nr LIMIT %(limit)s + 1"
     )
     values = {"project": project, "scan": TRIAGE_SCAN, "limit": limit, **narrowed._asdict()}

@@ -16,6 +16,7 @@ from sqlmodel import Session
 from inspector.store import decisions, environments, groups, runs, trajectories, verdicts, work
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
+from inspector.store.verdicts import TRIAGE_SCAN
 
 ROWS = 100_000
 LIMIT = 50
@@ -146,6 +147,24 @@ def test_a_list_reads_no_more_of_its_index_than_it_shows(engine: Engine, name: s
     assert index in {n.get("Index Name") for n in found}
     assert max(touched(n) for n in found) <= bound
     assert max((touched(below) for n in found if "Sort" in n["Node Type"] for below in n["Plans"]), default=0) <= max(LIMIT + 1, 500)
+
+
+NARROWED = {
+    "environment": (verdicts.TriageFilter(environment_version=1), None),
+    "run": (verdicts.TriageFilter(run=1), None),
+    "verdict": (verdicts.TriageFilter(verdict=3), None),
+    "a cause that nothing has": (verdicts.TriageFilter(cause=6), None),
+    "run, further on": (verdicts.TriageFilter(run=1), verdicts.Cursor(2, 0.5, MIDDLE)),
+}
+
+
+@pytest.mark.parametrize("name", NARROWED)
+def test_narrowed_triage_reads_one_stretch_of_its_index_and_the_trajectories_in_it(engine: Engine, name: str) -> None:
+    narrowed, after = NARROWED[name]
+    found = [node for plan in plans(engine, lambda s: verdicts.narrowed_triage(s, OURS, narrowed, after, LIMIT)) for node in nodes(plan)]
+    assert not [n["Relation Name"] for n in found if n["Node Type"] == "Seq Scan" and n["Relation Name"] in BIG]
+    assert {"verdict_triage", "trajectory_pkey"} <= {n.get("Index Name") for n in found}
+    assert max(touched(n) for n in found) <= TRIAGE_SCAN
 
 
 def walk(engine: Engine, narrowed: Filter, limit: int, between: Callable[[], None] = lambda: None) -> tuple[list[UUID], list[int]]:
