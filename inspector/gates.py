@@ -38,7 +38,7 @@ def admit(line: bytes, limits: Limits) -> Admitted:
         if len(line) > limits.envelope_bytes:  # a short line needs no look
             _check_envelope_size(line, limits.envelope_bytes)
         envelope = _ENVELOPE.decode(line)
-        envelope_text.check(line, bytes(envelope.trajectory), limits.envelope_depth)
+        envelope_text.check(line, envelope.trajectory, limits.envelope_depth)
     except msgspec.ValidationError as error:
         raise _refusal(error, line) from error
     except (msgspec.DecodeError, json.JSONDecodeError) as error:
@@ -81,6 +81,8 @@ def _said(step: Step) -> tuple[Any, ...]:
 def _check_encoding(line: bytes) -> None:
     if line.startswith(b"\xef\xbb\xbf"):
         raise BadSubmission("starts with a byte order mark, which JSON does not allow", path="$")
+    if line.isascii():
+        return
     try:
         line.decode()  # a Raw document is not checked by the decoder, and could never be read again
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from inspector import envelope_text
 from inspector.errors import BadSubmission, TooLarge
 from inspector.gates import admit, content_hash, read
 from inspector.settings import Limits
@@ -214,6 +215,29 @@ def test_no_sound_envelope_is_refused_for_what_it_holds(extra, first):
     held = {"extra": {"trajectory": {"a": extra}, "b": extra}}
     posted = json.dumps({**held, **whole} if first else {**whole, **held}).encode()
     assert json.loads(bytes(admit(posted, LIMITS).envelope.trajectory)) == {"a": extra}
+
+
+@settings(max_examples=300)
+@given(st.text('{}[]",:\\\\u0022 ae19', max_size=60), st.booleans())
+@example('"a":1,"a":1', True)
+@example('"a":{"id":1,"id":2}', False)
+@example('"id":"e1"', True)
+@example('"a":"\\u0022","b":1,"b":2', False)
+@example(f'"a":{"9" * 400}', False)
+@example('"trajectory":0', True)
+@example('"trajectory":0', False)
+def test_the_quick_look_passes_nothing_that_the_whole_one_refuses(text, first):
+    extra = {"before": f"{text}," if first else "", "after": "" if first else f",{text}"}
+    posted = with_text('{"steps":[]}', **extra)
+    answers = []
+    for quick in (envelope_text._plainly_right, lambda *_: False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(envelope_text, "_plainly_right", quick)
+            try:
+                answers.append(admit(posted, LIMITS).sha256)
+            except BadSubmission as error:
+                answers.append((error.path, error.reason))
+    assert answers[0] == answers[1]
 
 
 # --- the reader --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -70,6 +71,8 @@ class Service:
     def start(self) -> None:
         """Begin to listen; SIGTERM wakes those who wait before the server waits for them."""
         raise_open_files()
+        gc.collect()
+        gc.freeze()  # what was imported stays: no collection while bodies are read walks it again
         self.hub.start()
         on_end(self.hub.close)
 
