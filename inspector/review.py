@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from inspector.errors import BadSubmission
 from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
 from inspector.store.trajectories import Summary
+from inspector.store.verdicts import Resting
 from inspector.verdict import Action, Cause, Decision, Mode, Scope, Verdict
 
 
@@ -79,18 +82,23 @@ def revoke(session: Session, project: int, check: str, version: int, person: str
     """
     ids = selections.ids_of(session, check, version)
     resting = verdicts.resting_on(session, project, ids, limit)
-    alone = [r for r in resting if r.others == 0]
-    by_action: dict[str, int] = {}
-    for r in alone:
-        by_action[r.action.value] = by_action.get(r.action.value, 0) + 1
     if not preview:
         selections.revoke(session, ids, project)
-        _take_back(session, project, [r.key for r in alone], f"{check}@{version} was revoked by {person}", f"person:{person}")
-    return Revocation(len(alone), len(resting) - len(alone), by_action)
+        superseded = verdicts.take_back(session, [r.key for r in resting if r.others == 0])
+        decisions.count_revocation(session, project)  # what was closed until here is seen below; what closes later is judged again
+        missed = [r for r in verdicts.resting_on(session, project, ids, limit) if r.others == 0]
+        superseded |= verdicts.take_back(session, [r.key for r in missed])
+        resting += missed
+        _log_taken_back(session, project, superseded, f"{check}@{version} was revoked by {person}", f"person:{person}")
+    return _counted(resting)
 
 
-def _take_back(session: Session, project: int, keys: list[UUID], reason: str, author: str) -> None:
-    superseded = verdicts.take_back(session, keys)
+def _counted(resting: Sequence[Resting]) -> Revocation:
+    alone = [r for r in resting if r.others == 0]
+    return Revocation(len(alone), len(resting) - len(alone), dict(Counter(r.action.value for r in alone)))
+
+
+def _log_taken_back(session: Session, project: int, superseded: Mapping[UUID, int | None], reason: str, author: str) -> None:
     work.add_groups_of(session, superseded)
     modes = trajectories.modes(session, list(superseded))
     entries = []

@@ -25,7 +25,7 @@ from inspector.engine import Needs
 from inspector.errors import Unavailable
 from inspector.policy import Policy
 from inspector.store import decisions, environments, groups, patches, runs, selections, states, trajectories, verdicts, work
-from inspector.store.decisions import Numbered
+from inspector.store.decisions import Numbered, Revoked
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
 from inspector.store.trajectories import Subject
@@ -197,6 +197,9 @@ class Auditor:
                 return self._close_once(claims, judged)
             except (psycopg.errors.UniqueViolation, Unavailable) as error:
                 log.warning("closing again", reason=str(error))
+            except Revoked as error:
+                log.info("judging again", reason=str(error))
+                judged = self._judge_again(judged)
         return self._close_once(claims, judged)
 
     def _close_once(self, claims: Sequence[Claim], judged: Sequence[Judged]) -> Closing:
@@ -211,14 +214,21 @@ class Auditor:
             entries, watches = self.write(session, ours, earlier)
             mine = [c for c in claims if c.id in held]
             entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
-            for project in sorted(entries):
-                decisions.append(session, project, entries[project])
+            log_all(session, entries, ours)
         return Closing(
             projects={j.audited.subject.project for j in ours} | set(entries),
             watches=watches,
             first=[j for j in ours if j.audited.subject.key not in earlier],
             groups=any(c.group is not None for c in mine),
         )
+
+    def _judge_again(self, judged: Sequence[Judged]) -> list[Judged]:
+        self.plans.forget()
+        with transaction(self.engine) as session:
+            audited = [j.audited for j in judged]
+            means = self.honest_means(session, audited)
+            plans = [self.plans.of(session, a.subject.project, a.subject.selection) for a in audited]
+        return [self.judged(a, plan, means(a)) for a, plan in zip(audited, plans, strict=True)]
 
     def _has_late(self, session: Session, project: int, selection: int) -> bool:
         return bool(self.plans.of(session, project, selection).late)
@@ -295,6 +305,16 @@ class Auditor:
                     disagreeing |= others | {subject.key} if others else set()
                 if disagreeing:
                     work.add_trajectories(session, project, verdicts.not_quarantined(session, sorted(disagreeing)))
+
+
+def log_all(session: Session, entries: Entries, judged: Sequence[Judged]) -> None:
+    """Log each project's entries, last in the transaction; raises Revoked where a check was taken back since these were judged."""
+    after: dict[int, int] = {}
+    for j in judged:
+        project = j.audited.subject.project
+        after[project] = min(after.get(project, j.plan.revocations), j.plan.revocations)
+    for project in sorted(entries):
+        decisions.append(session, project, entries[project], judged_after=after.get(project))
 
 
 def with_groups(entries: Entries, of_groups: Entries) -> Entries:

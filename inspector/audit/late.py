@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from inspector import engine as checks_engine
 from inspector.audit import group_work, isolation, subjects
-from inspector.audit.auditor import ALONE_S, CLOSINGS, Auditor, with_groups
+from inspector.audit.auditor import ALONE_S, CLOSINGS, Auditor, log_all, with_groups
 from inspector.audit.deciding import Judged
 from inspector.audit.late_answers import Answer, Answers, answered
 from inspector.audit.plans import Plan
@@ -24,9 +24,9 @@ from inspector.audit.subjects import Audited, Opened
 from inspector.check import Check, Group
 from inspector.engine import Assessment, Needs
 from inspector.errors import Unavailable
-from inspector.store import decisions, environments, groups, runs, trajectories, verdicts, work
+from inspector.store import environments, groups, runs, trajectories, verdicts, work
 from inspector.store.codes import ACTION_CODE, CAUSE_CODE
-from inspector.store.decisions import Numbered
+from inspector.store.decisions import Numbered, Revoked
 from inspector.store.groups import Member
 from inspector.store.session import driver, transaction
 from inspector.store.work import Claim, Lane
@@ -140,10 +140,11 @@ class LateAuditor:
             try:
                 projects, watches = self._close_once(inspected)
                 break
-            except (psycopg.errors.UniqueViolation, Unavailable) as error:  # a member was audited again at this moment
+            except (psycopg.errors.UniqueViolation, Unavailable, Revoked) as error:  # a member was audited again at this moment
                 log.warning("closing again", reason=str(error))
                 if attempt == CLOSINGS - 1:
                     raise
+                self._plans.forget()  # it may be a revoked check
         if projects:
             self._auditor.wake(projects)
         for watched in watches:
@@ -163,8 +164,7 @@ class LateAuditor:
             claims = [one.claim for one in ours]
             entries = with_groups(entries, group_work.decide(session, self._auditor.policy, claims, late=_asked_already))
             entries = {project: [entry for entry in of_project if not _stood(entry, earlier)] for project, of_project in entries.items()}
-            for project in sorted(entries):
-                decisions.append(session, project, entries[project])
+            log_all(session, entries, judged)
         return {claim.project for claim in claims}, watches
 
     def _judged(self, session: Session, answers: Mapping[UUID, tuple[Inspected, Member]], standing: Mapping[UUID, Stood]) -> list[Judged]:

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from inspector.check import LATE_NEEDS, Check
 from inspector.engine import Assessment
-from inspector.store import selections
+from inspector.store import decisions, selections
 from inspector.verdict import Outcome, Selected
 
 FRESH_S = 2.0  # how long an act of revocation may take to reach this process
@@ -31,6 +31,7 @@ class Plan:
     positions: tuple[int, ...]  # of each in the selection
     ids: Mapping[tuple[str, int], int]  # (check, version) -> id of its check version
     revoked: frozenset[int]  # ids whose findings no longer decide
+    revocations: int = 0  # how many acts of revocation that takes into account
 
     @cached_property
     def late(self) -> Mapping[int, Check]:
@@ -107,11 +108,16 @@ class Plans:
             self._plans[project, selection] = self._make(session, project, selections.read(session, selection))
         return self._plans[project, selection]
 
+    def forget(self) -> None:
+        """Look everything up again: a check was revoked."""
+        self._plans.clear()
+
     def _make(self, session: Session, project: int, chosen: tuple[Selected, ...]) -> Plan:
         found = [(at, check) for at, s in enumerate(chosen) if (check := self._match(s)) is not None]
         ids = {(name, version): id_ for (name, version, _), id_ in selections.check_versions(session, chosen).items()}
+        revocations = decisions.revocations(session, project)  # before what they say: an act in between only makes us look again
         revoked = selections.revoked(session, project, list(ids.values()))
-        return Plan(chosen, tuple(check for _, check in found), tuple(at for at, _ in found), ids, frozenset(revoked))
+        return Plan(chosen, tuple(check for _, check in found), tuple(at for at, _ in found), ids, frozenset(revoked), revocations)
 
     def _match(self, wanted: Selected) -> Check | None:
         check = self._installed.get(wanted.check)

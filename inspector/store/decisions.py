@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from sqlmodel import Session
 
-from inspector.errors import Gone
+from inspector.errors import Gone, InspectorError
 from inspector.store.session import driver
 from inspector.store.states import Standing
 from inspector.verdict import Action, Decision, Mode, Scope
@@ -56,17 +56,34 @@ def begin_epoch(session: Session, project: int) -> None:
     driver(session).execute("UPDATE feed SET epoch = gen_random_uuid() WHERE project = %s", (project,))
 
 
-def append(session: Session, project: int, decisions: Sequence[Numbered]) -> int:
+class Revoked(InspectorError):
+    """A check was taken back after the judgement that is to be logged."""
+
+
+def revocations(session: Session, project: int) -> int:
+    """How often this project has taken checks back."""
+    row = driver(session).execute("SELECT revocations FROM feed WHERE project = %s", (project,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def count_revocation(session: Session, project: int) -> None:
+    """Checks were taken back. Until the commit nobody else logs anything here, and after it nobody what was judged before."""
+    driver(session).execute("UPDATE feed SET revocations = revocations + 1 WHERE project = %s", (project,))
+
+
+def append(session: Session, project: int, decisions: Sequence[Numbered], *, judged_after: int | None = None) -> int:
     """Number decisions and log them; the new head. Call it last in a transaction: the counter is held until the commit.
 
-    A sequence, an identity or a timestamp would let a reader that follows the log miss rows: numbers must become visible in
-    their order.
+    Raises Revoked where they were `judged_after` fewer revocations than there are now. A sequence, an identity or a
+    timestamp would let a reader that follows the log miss rows: numbers must become visible in their order.
     """
     if not decisions:
         return head(session, project).seq
     connection = driver(session)
-    row = connection.execute("UPDATE feed SET last = last + %s WHERE project = %s RETURNING last", (len(decisions), project)).fetchone()
+    row = connection.execute("UPDATE feed SET last = last + %s WHERE project = %s RETURNING last, revocations", (len(decisions), project)).fetchone()
     assert row is not None, f"project {project} was made without its feed"
+    if judged_after is not None and row[1] != judged_after:
+        raise Revoked(f"a check was revoked in project {project}")
     last = int(row[0])
     first = last - len(decisions) + 1
     with connection.cursor().copy("COPY decision (project, seq, key, body) FROM STDIN (FORMAT BINARY)") as copy:

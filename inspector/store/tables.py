@@ -316,6 +316,7 @@ class FeedRow(SQLModel, table=True):
     epoch: UUID = Field(sa_column=_column(Uuid))
     last: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
     first: int = Field(default=1, sa_column=_column(BigInteger, server_default="1"))  # older ones are past the horizon
+    revocations: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))  # acts by which checks were taken back
 
 
 class DecisionRow(SQLModel, table=True):

@@ -168,6 +168,7 @@ def upgrade() -> None:
     sa.Column('epoch', sa.Uuid(), nullable=False),
     sa.Column('last', sa.BigInteger(), server_default='0', nullable=False),
     sa.Column('first', sa.BigInteger(), server_default='1', nullable=False),
+    sa.Column('revocations', sa.BigInteger(), server_default='0', nullable=False),
     sa.ForeignKeyConstraint(['project'], ['project.id'], ),
     sa.PrimaryKeyConstraint('project')
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from inspector import review
 from inspector.amend import Amendment, amend
 from inspector.audit import Auditor, Pace
 from inspector.check import Cause, Check, Finding, Tier, Trajectory, check
@@ -93,6 +94,53 @@ def test_what_was_read_before_a_reward_was_added_does_not_replace_what_was_read_
     slow._close(block, judged)
     assert desk.stored("a").action is Action.EXCLUDE
     assert waiting(desk) == 0
+
+
+@check(version=1, tier=Tier.EVIDENCE, cause=Cause.VERIFIER_DEFECT)
+def always(trajectory: Trajectory) -> Iterator[Finding]:
+    """Finds something everywhere."""
+    yield Finding(message="here")
+
+
+ALWAYS = always.qualified("test")
+
+
+def test_a_block_in_flight_does_not_decide_by_a_check_that_was_revoked_meanwhile(open_desk: OpenDesk) -> None:
+    desk = open_desk(ALWAYS)
+    desk.post(episode("before"))
+    desk.audit()
+    desk.post(episode("a"))
+    auditor = desk.auditor()
+    block = auditor.claim()
+    judged = auditor._inspect(block)
+    with transaction(desk.engine) as session:
+        done = review.revoke(session, desk.project.id, "test/always", 1, "mira", preview=False)
+    assert (done.decisions, len(desk.feed())) == (1, 2)
+    auditor._close(block, judged)
+    assert (desk.stored("a").action, len(desk.feed())) == (Action.KEEP, 2)
+
+
+def test_a_revocation_supersedes_what_was_decided_while_it_was_made(open_desk: OpenDesk) -> None:
+    desk = open_desk(ALWAYS)
+    desk.post(episode("a"))
+    desk.audit()
+    desk.post(episode("b"))
+    look = verdicts.resting_on
+    seen = []
+
+    def look_and_let_another_close(*args: Any) -> Any:
+        found = look(*args)
+        if not seen:
+            desk.audit()
+        seen.append(len(found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(verdicts, "resting_on", look_and_let_another_close)
+        with transaction(desk.engine) as session:
+            done = review.revoke(session, desk.project.id, "test/always", 1, "mira", preview=False)
+    assert (seen, done.decisions) == ([1, 1], 2)
+    assert [(desk.stored(id_).action) for id_ in "ab"] == [Action.KEEP, Action.KEEP]
 
 
 def test_what_went_out_with_an_incomplete_group_comes_in_again(desk: Desk) -> None:
