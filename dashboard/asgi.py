@@ -11,7 +11,8 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from dashboard import configuration
+from dashboard import assets, configuration
+from dashboard.frame import Frame
 from dashboard.guard import Guard
 from dashboard.login import Doors
 from dashboard.proxy import Proxy
@@ -31,6 +32,8 @@ def make_app(chosen: configuration.Configuration, transport: httpx.AsyncBaseTran
         Path(__file__).parent / "streamlit_app.py",
         lifespan=life,
         routes=[
+            Route("/episode", Frame().episode),
+            Route(assets.ROUTE, assets.serve),
             Route("/login", doors.login),
             Route("/logout", doors.logout),
             Route("/proxy/trajectories/{key}/steps", proxy.steps),

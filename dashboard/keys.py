@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 # Streamlit takes c and r for itself; a browser takes most keys with Ctrl.
 JUDGING: Mapping[str, str] = {"accept": "a", "quarantine": "q"}
-TRIAGE: Mapping[str, str] = {**JUDGING, "open": "o", "next page": "m", "first page": "f"}
+TRIAGE: Mapping[str, str] = {**JUDGING, "open": "o", "next page": "m", "first page": "f", "find": "e"}
 EPISODE: Mapping[str, str] = {**JUDGING, "skip": "s", "triage": "t"}
 MEANING: Mapping[str, str] = {
     "accept": "accept: it is fit for training",
@@ -14,6 +14,7 @@ MEANING: Mapping[str, str] = {
     "open": "open the episode",
     "next page": "next page",
     "first page": "first page",
+    "find": "find an episode by its id",
     "skip": "skip to the next that waits",
     "triage": "back to triage",
 }

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import keys, session, wording
+from dashboard import keys, session
+from dashboard.wording import values
 from inspector.client.http import Api, ApiError
 
 Json = Mapping[str, Any]
@@ -35,22 +36,23 @@ def said() -> None:
 
 def account(opened: Api, buttons: Mapping[str, str], component: Mapping[str, str]) -> None:
     """The keys of the page, who is looking, and the way out."""
-    with st.popover("Keys and account", icon=":material/keyboard:", type="tertiary", on_change="rerun", key="account") as opening:
+    with st.popover("Keys and account", type="tertiary", on_change="rerun", key="account") as opening:
         if opening.open:
             st.code(keys.documented(buttons, component), language=None)
             who = session.person(opened)
-            st.text(f"{wording.shown(who['name'])}, {who['role']} of {wording.shown(who['project'] or 'the installation')}")
+            st.text(f"{values.shown(who['name'])}, {who['role']} of {values.shown(who['project'] or 'the installation')}")
             st.button("Sign out", key="sign-out", on_click=session.sign_out, args=(opened,))
 
 
-def judge(opened: Api, line: Json, reward: Range, after: Callable[[str], None], which: Which = lambda shown: shown) -> None:
-    """Accept, quarantine or override; `after` is called with the key that was judged.
+def judge(opened: Api, line: Json, reward: Range, after: Callable[[str], None], which: Which = lambda shown: shown, *, beside: bool = False) -> None:
+    """Accept, quarantine or override, with a note above or `beside`; `after` is called with the key that was judged.
 
     `which` says what the person looks at when a key is pressed, where that may no longer be `line`.
     """
-    key = line["key"]
-    st.text_input("Note", key=f"note-{key}", placeholder=NOTE, label_visibility="collapsed", max_chars=10_000)
-    with st.container(horizontal=True, gap="small"):
+    row = st.container(horizontal=True, gap="small") if beside else None
+    with row or st.container():
+        st.text_input("Note", key=f"note-{line['key']}", placeholder=NOTE, label_visibility="collapsed", max_chars=10_000)
+    with row or st.container(horizontal=True, gap="small"):
         act = {"args": (opened, line["key"], after, which)}
         st.button("Accept", key="accept", shortcut=keys.JUDGING["accept"], on_click=_judged("accept"), **act)  # type: ignore[arg-type]
         st.button("Quarantine", key="quarantine", shortcut=keys.JUDGING["quarantine"], on_click=_judged("quarantine"), **act)  # type: ignore[arg-type]
@@ -62,7 +64,7 @@ def judge(opened: Api, line: Json, reward: Range, after: Callable[[str], None], 
 
 
 def _override(opened: Api, line: Json, reward: Range, after: Callable[[str], None]) -> None:
-    st.caption(f"Paid {wording.amount(line['reward'])}; {wording.reward_range(reward() if reward else None)}.")
+    st.caption(f"Paid {values.amount(line['reward'])}; {values.reward_range(reward() if reward else None)}.")
     wanted = line["reward_override"] if line["reward_override"] is not None else 0.0
     st.number_input("Reward to use", value=float(wanted), step=0.1, format="%g", key=f"reward-{line['key']}")
     st.button("Override", key="override", type="primary", on_click=_judged("override"), args=(opened, line["key"], after, lambda shown: shown))
@@ -77,7 +79,7 @@ def _judged(judgement: str) -> Callable[[Api, str, Callable[[str], None], Which]
         try:
             decision = opened.review(key, judgement, note=st.session_state.get(f"note-{key}", ""), reward=reward)
         except ApiError as error:
-            st.session_state["failed"] = wording.failure(error.reason, error.path)
+            st.session_state["failed"] = values.failure(error.reason, error.path)
             return
         st.session_state["last-act"] = (key, judgement) if judgement != "override" else None
         st.session_state["said"] = f"{_PAST[judgement]}, logged as seq {decision['seq']}"
@@ -103,7 +105,7 @@ def state(opened: Api, line: Json) -> None:
         except ApiError as error:
             session.complain(error)
             return
-        st.text(f"{wording.environment(line)}{'' if whole else ' / ' + wording.shown(line['task'])}: {wording.standing(told)}")
+        st.text(f"{values.environment(line)}{'' if whole else ' / ' + values.shown(line['task'])}: {values.standing(told)}")
         st.selectbox("New state", [s for s in STATES if s != told["state"]], key="state-wanted", format_func=STATE_MEANING.__getitem__)
         st.text_input("Why", key="state-note", placeholder="the evidence, for its owner and everyone who posts it", max_chars=10_000)
         sure = st.checkbox("Every project that posted it will be told", key="state-sure")
@@ -117,7 +119,7 @@ def _set_state(opened: Api, line: Json, task: str | None) -> None:
     try:
         told = opened.set_state(line["environment"], line["version"], wanted, note=note, task=task)
     except ApiError as error:
-        st.session_state["failed"] = wording.failure(error.reason, error.path)
+        st.session_state["failed"] = values.failure(error.reason, error.path)
         return
     st.session_state["said"] = f"Now {told['state']}; {told['projects_told']} projects were told" + (f", here as seq {told['seq']}" if told["seq"] else "")
     st.session_state["state-sure"], st.session_state["state-note"] = False, ""

@@ -15,7 +15,7 @@ from dashboard.configuration import Configuration
 from inspector.showable import showable
 
 JSON = "application/json"
-FRESH = {"Cache-Control": "private, max-age=300"}  # steps never change
+FRESH = {"Cache-Control": "no-store"}  # whoever asks next may be someone else, in the same browser
 
 
 class Window(msgspec.Struct):
@@ -39,7 +39,7 @@ class Proxy:
             return _passed_on(answer)
         window, whole = msgspec.json.decode(answer.content, type=Window), request.query_params.get("whole")
         shown = [steps.shown(window.start + at, bytes(raw), whole) for at, raw in enumerate(window.steps)]
-        return _json({"total": window.total, "start": window.start, "steps": shown}, 200, FRESH)
+        return _json({"total": window.total, "start": window.start, "steps": shown})
 
     async def search(self, request: Request) -> Response:
         """Places of a text; what is around them made showable."""
@@ -72,5 +72,5 @@ def _passed_on(answer: httpx.Response) -> Response:
     return _json({"reason": showable(reason, limit=500)}, answer.status_code)
 
 
-def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(body), status, headers or {"Cache-Control": "no-store"}, JSON)
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(body), status, FRESH, JSON)

@@ -6,11 +6,10 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from dashboard import configuration
+from dashboard import configuration, connections
 from inspector.client.http import Api, ApiError
 from inspector.showable import showable
 
-TIMEOUT_S = 20.0
 TRIAGE_PAGE, EPISODE_PAGE = "views/triage.py", "views/episode.py"
 
 
@@ -26,7 +25,7 @@ def api() -> Api:
     if held is None:
         ask_to_sign_in("You are not signed in.")
     if st.session_state.get("secret") != held:
-        st.session_state["secret"], st.session_state["api"] = held, Api(configuration.read().api_url, held, timeout_s=TIMEOUT_S)
+        st.session_state["secret"], st.session_state["api"] = held, connections.opened(configuration.read().api_url, held)
         st.session_state.pop("person", None)
     opened: Api = st.session_state["api"]
     return opened

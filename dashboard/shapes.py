@@ -27,6 +27,14 @@ class ShownFinding(msgspec.Struct, frozen=True):
     spans: list[ShownSpan]
 
 
+class Title(msgspec.Struct, frozen=True):
+    """What stands above a transcript, its texts showable."""
+
+    task: str
+    place: str
+    verdict: str
+
+
 class QueueRow(msgspec.Struct, frozen=True):
     """One line, every text of it showable."""
 

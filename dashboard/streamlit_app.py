@@ -11,7 +11,7 @@ page = st.navigation(
         st.Page(session.TRIAGE_PAGE, title="Triage", default=True),
         st.Page(session.EPISODE_PAGE, title="Episode"),
     ],
-    position="top",
+    position="hidden",
 )
 panels.said()
 page.run()

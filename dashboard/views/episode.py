@@ -5,11 +5,13 @@ from uuid import UUID
 
 import streamlit as st
 
-from dashboard import keys, panels, session, wording
+from dashboard import keys, panels, session
 from dashboard.components.sheet import sheet
 from dashboard.components.transcript import transcript
-from dashboard.shapes import Section
-from dashboard.wording import Reach
+from dashboard.shapes import Section, Title
+from dashboard.wording import coverage, facts, findings, values
+from dashboard.wording.reach import Reach
+from dashboard.wording.reach import facts as reach_facts
 from inspector.client.http import ApiError
 
 REPORTS = 20  # of updates after the episode's own step that are looked through for it
@@ -45,25 +47,34 @@ def step() -> int | None:
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-def next_waiting(judged: str) -> str | None:
-    """The next key of the list that this person came from, else the worst that waits."""
+def next_listed(key: str) -> str | None:
+    """The next key of the list that this person came from."""
     listed = st.session_state.get("queue", [])
-    at = listed.index(judged) if judged in listed else -1
-    if listed[at + 1 :]:
-        return str(listed[at + 1])
+    at = listed.index(key) if key in listed else -1
+    return str(listed[at + 1]) if listed[at + 1 :] else None
+
+
+def next_waiting(judged: str) -> str | None:
+    """As `next_listed`, else the worst that waits."""
+    if key := next_listed(judged):
+        return key
     waiting = opened.get("/v1/triage", limit=2)["trajectories"]
     return next((line["key"] for line in waiting if line["key"] != judged), None)
 
 
 def advance(judged: str) -> None:
     """After a judgement the next one is opened, where that is wished."""
-    if not st.session_state.get("advance", True):
-        return
-    if key := next_waiting(judged):
-        st.query_params["key"] = key
+    if st.session_state.get("advance", True):
+        skip(judged)
+
+
+def skip(key: str) -> None:
+    """Open the next."""
+    if following := next_waiting(key):
+        st.query_params["key"] = following
         st.query_params.pop("step", None)
     else:
-        st.session_state["said"] = f"{st.session_state.get('said', '')}; nothing else waits"
+        st.session_state["said"] = "; ".join(filter(None, (st.session_state.get("said"), "nothing else waits")))
 
 
 def members(line: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -83,7 +94,7 @@ def reached(line: dict[str, Any]) -> Reach:
     if not line["run"]:
         return Reach([], None)
     try:
-        reports = opened.get(f"/v1/runs/{wording.part(line['run'])}/steps", start=max(line["step"] or 0, 0), limit=REPORTS)["steps"]
+        reports = opened.get(f"/v1/runs/{values.part(line['run'])}/steps", start=max(line["step"] or 0, 0), limit=REPORTS)["steps"]
     except ApiError:
         return Reach([], None)
     used = [
@@ -100,20 +111,24 @@ def declared(line: dict[str, Any]) -> dict[str, Any] | None:
         own = opened.declaration(line["environment"], line["version"], task=line["task"])
     except ApiError:
         return None
-    return wording.overlaid(whole["declaration"].get("reward") or {}, own["declaration"].get("reward") or {})
+    return values.overlaid(whole["declaration"].get("reward") or {}, own["declaration"].get("reward") or {})
 
 
 def bar(key: str) -> None:
     """Where to go from here."""
     with st.container(horizontal=True, vertical_alignment="center"):
         back = {name: st.query_params[name] for name in FILTERS if name in st.query_params}
-        if st.button("Triage", key="triage", icon=":material/arrow_back:", shortcut=keys.EPISODE["triage"], type="tertiary"):
+        if st.button("← Triage", key="triage", shortcut=keys.EPISODE["triage"], type="tertiary"):
             st.switch_page(session.TRIAGE_PAGE, query_params=back)
-        if st.button("Skip", key="skip", shortcut=keys.EPISODE["skip"], type="tertiary") and (other := next_waiting(key)):
-            st.query_params["key"] = other
-            st.query_params.pop("step", None)
-            st.rerun()
+        st.button("Skip", key="skip", shortcut=keys.EPISODE["skip"], type="tertiary", on_click=skip, args=(key,))
         panels.account(opened, keys.EPISODE, keys.IN_TRANSCRIPT)
+
+
+def known(detail: dict[str, Any]) -> list[Section]:
+    """All that is said of it, the verdict first."""
+    line, verdict = detail["summary"], facts.verdict(detail)
+    first = Section(verdict.title, verdict.facts + reach_facts(line, reached(line)))
+    return [first, *facts.about(detail, members(line)), facts.history(detail), coverage.section(detail["coverage"])]
 
 
 def page(key: str) -> None:
@@ -125,14 +140,13 @@ def page(key: str) -> None:
     line = detail["summary"]
     left, right = st.columns([2.35, 1], gap="medium")
     with left:
-        transcript(line["key"], wording.findings(detail["findings"]), step())
+        title = Title(values.shown(line["task"]), facts.place(line, st.session_state.get("queue", [])), line["verdict"])
+        transcript(line["key"], title, findings.shown(detail["findings"]), step(), values.size(line["bytes"]), next_listed(line["key"]))
     with right:
         bar(line["key"])
-        verdict = wording.verdict(detail)
-        sheet([Section(verdict.title, verdict.facts + wording.reach(line, reached(line)))], key="verdict-sheet")
         panels.judge(opened, line, lambda: declared(line), advance)
         st.toggle("Go to the next after a judgement", value=True, key="advance")
-        sheet([*wording.about(detail, members(line)), wording.history(detail), wording.coverage(detail["coverage"])], key="about-sheet")
+        sheet(known(detail), key="sheet")
         panels.state(opened, line)
 
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import keys, panels, session, wording
+from dashboard import keys, panels, session
 from dashboard.components.queue import queue, told
+from dashboard.wording import rows, values
 from inspector.client.http import ApiError
 
 PAGE = 25
@@ -51,7 +52,7 @@ def open_episode(shown: str) -> None:
 
 def filters() -> dict[str, str]:
     """As they stand in the address."""
-    narrow = st.columns([1.1, 1.4, 2, 1.6, 1.2], vertical_alignment="bottom")
+    narrow = st.columns([1, 1.2, 2, 1.6], vertical_alignment="bottom")
     with narrow[0]:
         verdict = st.selectbox("Verdict", VERDICTS, index=None, placeholder="any", key="verdict", bind="query-params", on_change=from_the_start)
     with narrow[1]:
@@ -60,8 +61,6 @@ def filters() -> dict[str, str]:
         environment = st.text_input("Environment version", key="environment", placeholder="team/name@version", bind="query-params", on_change=from_the_start)
     with narrow[3]:
         run = st.text_input("Run", key="run", placeholder="any", bind="query-params", on_change=from_the_start)
-    with narrow[4]:
-        panels.account(opened, keys.TRIAGE, keys.IN_QUEUE)
     return {name: value.strip() for name, value in (("verdict", verdict), ("cause", cause), ("environment", environment), ("run", run)) if value}
 
 
@@ -80,16 +79,62 @@ def listed(narrowed: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def heading(shown: int, scanned: int, more: bool, narrowed: dict[str, str]) -> None:
-    """How many wait, and what of them is here."""
+def heading() -> None:
+    """How many wait, and the ways elsewhere."""
     try:
         counts = opened.get("/v1/triage/counts")
     except ApiError as error:
         session.stop(error)
-    beyond = f", {scanned:,} looked at" if narrowed else ""
-    st.caption(f"**{wording.counted(counts['waiting'], counts['most'])}** · {shown} on this page{beyond}{', more follow' if more else ''}")
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(f"##### Triage: {values.counted(counts['waiting'], counts['most'])}, worst first", width="content")
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            if st.button("Find by id", key="find", shortcut=keys.TRIAGE["find"], type="tertiary"):
+                st.switch_page(session.EPISODE_PAGE, query_params={})
+            panels.account(opened, keys.TRIAGE, keys.IN_QUEUE)
 
 
+def nothing(more: bool, narrowed: dict[str, str]) -> str:
+    """Why the list is empty."""
+    if more:
+        return "Nothing on this stretch of the list matches the filters; the next page looks further."
+    if narrowed:
+        return "Nothing that waits matches the filters."
+    return "Nothing waits for a person. What checks flag or quarantine from now on appears here."
+
+
+def clear() -> None:
+    """Without filters, from the start."""
+    from_the_start()
+    for name, none in (("verdict", None), ("cause", None), ("environment", ""), ("run", "")):
+        st.session_state[name] = none
+
+
+def told_of(page: dict[str, Any], narrowed: dict[str, str]) -> str:
+    """What of the list is on this page."""
+    looked = f" of {page['scanned']:,} looked at" if narrowed else ""
+    return f"{len(page['trajectories'])}{looked} on this page{', more follow' if page['next'] else ''} · J K move · O opens"
+
+
+def below(line: dict[str, Any] | None, page: dict[str, Any]) -> None:
+    """What may be done about the chosen one, and the other pages."""
+    if line is None:
+        st.button("Show all that waits", key="all", on_click=clear)
+    else:
+        st.caption(told_of(page, narrowed))
+    acts, pages = st.columns([3, 1.3], vertical_alignment="bottom")
+    if line is not None:
+        with acts:
+            panels.judge(opened, line, None, choose_next, which=chosen, beside=True)
+    with pages, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+        if line is not None:
+            st.button("Open", key="open", shortcut=keys.TRIAGE["open"], on_click=open_episode, args=(line["key"],))
+        if st.query_params.get("after"):
+            st.button("First page", key="first page", shortcut=keys.TRIAGE["first page"], on_click=go_to, args=(None,))
+        if page["next"]:
+            st.button("Next page", key="next page", shortcut=keys.TRIAGE["next page"], on_click=go_to, args=(page["next"],))
+
+
+heading()
 narrowed = filters()
 if go := st.session_state.pop("go", None):
     st.switch_page(session.EPISODE_PAGE, query_params={"key": go, **narrowed})
@@ -98,26 +143,11 @@ if narrowed.get("environment") and "@" not in narrowed["environment"]:
     st.stop()
 page = listed(narrowed)
 lines = page["trajectories"]
-heading(len(lines), page["scanned"], page["next"] is not None, narrowed)
 st.session_state["queue"] = [line["key"] for line in lines]
-if not lines:
-    st.write("Nothing here waits for a person." if page["next"] is None else "Nothing on this stretch of the list; the next page looks further.")
 at = chosen(st.session_state.get("chosen"))
 if at not in st.session_state["queue"]:
     at = lines[0]["key"] if lines else None
     st.session_state["chosen"] = at
-if lines:
-    queue([wording.queue_row(line, narrowed) for line in lines], at)
-line = next((line for line in lines if line["key"] == at), None)
-below = st.columns([3, 2], vertical_alignment="bottom")
-if line is not None:
-    with below[0]:
-        st.text(f"{wording.shown(line['id'])} — {line['verdict']}, {wording.decided(line)}")
-        panels.judge(opened, line, None, choose_next, which=chosen)
-with below[1], st.container(horizontal=True, horizontal_alignment="right"):
-    if line is not None:
-        st.button("Open", key="open", shortcut=keys.TRIAGE["open"], on_click=open_episode, args=(line["key"],))
-    if st.query_params.get("after"):
-        st.button("First page", key="first page", shortcut=keys.TRIAGE["first page"], on_click=go_to, args=(None,))
-    if page["next"]:
-        st.button("Next page", key="next page", shortcut=keys.TRIAGE["next page"], on_click=go_to, args=(page["next"],))
+queue([rows.row(line, narrowed) for line in lines], at, nothing(page["next"] is not None, narrowed))
+if lines or narrowed or st.query_params.get("after"):
+    below(next((line for line in lines if line["key"] == at), None), page)

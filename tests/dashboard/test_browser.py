@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 
+from dashboard import assets
+from dashboard.painting import paint, place
 from tests.dashboard.house import EVIL, long_steps, with_steps
 
 WITHIN_MS = 60_000  # for a machine that does other things too; the slow test below asks for a second
 MOST_NODES = 300
+FIRST = """(() => { const look = () => { if (document.querySelector(".ins-step .ins-text"))
+    window.first = { ms: performance.now(), nodes: document.querySelectorAll("*").length };
+  else requestAnimationFrame(look) }; requestAnimationFrame(look) })()"""
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +41,7 @@ def page(served, dashboard, browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=dashboard)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     context.set_default_timeout(WITHIN_MS)
-    context.add_init_script(
-        """(() => { const look = () => { if (document.querySelector(".ins-step .ins-text")) {
-             window.first = { ms: performance.now(), nodes: document.querySelectorAll(".ins-transcript *").length,
-                              body: document.body.querySelectorAll("*").length } }
-           else requestAnimationFrame(look) }; requestAnimationFrame(look) })()"""
-    )
+    context.add_init_script(FIRST)
     opened, wrong = context.new_page(), []
     opened.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     opened.on("pageerror", lambda error: wrong.append(f"script: {error}"))
@@ -54,7 +55,15 @@ def page(served, dashboard, browser):
 
 
 def nodes(page):
-    return page.evaluate("document.querySelectorAll('.ins-transcript *').length")
+    """Of the whole document: what Streamlit makes of the page is in it."""
+    return page.evaluate("document.querySelectorAll('*').length")
+
+
+def complete(page):
+    """Until the last that Streamlit draws is there, and the transcript has room for what it has yet to draw."""
+    page.wait_for_selector("text=Task and environment version")
+    page.wait_for_selector(".ins-early", state="detached")
+    page.wait_for_timeout(300)
 
 
 def text_of(step):
@@ -87,7 +96,7 @@ def find(page, word, step):
 def copy_three(page, first):
     """Drag from the message of one step to that of the one two further on, and copy."""
     page.evaluate(
-        """(first) => { const at = (n) => document.querySelector(`.ins-step[data-at='${n}'] .ins-kind-message .ins-text`).firstChild;
+        """(first) => { const at = (n) => document.querySelector(`.ins-step[data-at='${n}'] .ins-text.ins-kind-message`).firstChild;
            const last = at(first + 2); getSelection().setBaseAndExtent(at(first), 0, last, last.data.length) }""",
         first,
     )
@@ -107,8 +116,9 @@ def to_the_end(page):
 
 def test_a_long_episode_keeps_few_nodes_and_all_its_steps(page, keys):
     open_episode(page, keys["long"])
-    first = page.evaluate("window.first")
-    assert first["nodes"] <= MOST_NODES
+    assert page.evaluate("window.first")["nodes"] <= MOST_NODES
+    complete(page)
+    assert nodes(page) <= MOST_NODES
     assert "of 2,000" in page.inner_text(".ins-where")
     jump(page, 1_700)
     assert "step=1700" in page.url
@@ -139,7 +149,7 @@ def test_a_selection_across_steps_is_copied_and_outlives_scrolling(page, keys):
 def test_a_hostile_transcript_does_nothing_and_hides_nothing(page, keys):
     open_episode(page, keys["evil"])
     page.wait_for_selector("dl >> text=<img src=x onerror=alert(4)>")
-    page.wait_for_timeout(500)
+    complete(page)
     assert page.evaluate("document.querySelectorAll('.stMain img, .stMain script, .ins-mount a[href^=javascript]').length") == 0
     shown = page.inner_text(".ins-step[data-at='1'] .ins-kind-message")
     assert "<script>alert(2)</script>" in shown
@@ -149,7 +159,7 @@ def test_a_hostile_transcript_does_nothing_and_hides_nothing(page, keys):
     page.press(".ins-search", "Enter")
     page.wait_for_selector(".ins-kind-result mark.ins-current")
     assert page.inner_text(".ins-kind-result mark.ins-current") == "needle"
-    page.click(".ins-kind-result .ins-more")
+    page.click(".ins-kind-result + .ins-more")
     page.wait_for_selector("text=show all 9,011 characters (6,611 more)")
 
 
@@ -170,15 +180,124 @@ def test_the_list_is_walked_by_keys_and_judged(page, served, keys):
     assert "/episode?key=" in page.url
 
 
+def test_a_begun_transcript_is_taken_over_by_the_page_and_by_no_other(page, keys):
+    page.goto(f"/episode?key={keys['long']}&step=40")
+    page.wait_for_selector(text_of(40))
+    page.evaluate("document.querySelector('.ins-transcript').dataset.begun = 'early'")
+    complete(page)
+    assert page.locator(".ins-transcript").count() == 1
+    assert page.get_attribute(".ins-mount .ins-transcript", "data-begun") == "early"
+    assert page.inner_text(".ins-where").startswith("#40 of")
+    page.goto("/episode?key=00000000-0000-4000-8000-000000000000")
+    page.wait_for_selector("text=The service answered 404.")
+    assert page.locator(".ins-transcript").count() == 0
+
+
+def test_the_browser_marks_what_the_server_meant(page):
+    """`placeOf` is `place` again."""
+    text = "a\x1b\u202e😀é\u200b and the evidence 😀 itself"
+    pieces = paint(text).pieces
+    script = (
+        f"(async () => {{ const {{ placeOf }} = await import({assets.address('transcript/marks.js')!r}); return given.map((at) => placeOf(pieces, at)) }})()"
+    )
+    given = list(range(len(text) + 1))
+    told = page.evaluate(f"(([pieces, given]) => {script})", [[list(piece) for piece in pieces], given])
+    assert told == [place(pieces, at) for at in given]
+
+
 @pytest.mark.slow
-def test_a_long_episode_is_there_within_a_second(page, keys):
-    open_episode(page, keys["long"])
-    page.goto(f"/episode?key={keys['long']}")  # with what a browser keeps of the pages
-    page.wait_for_selector(text_of(0))
-    first = page.evaluate("window.first")
+def test_a_person_judges_with_a_note_and_releases_a_task(page, served, keys):
+    own = served.post(*(with_steps([{"step_id": 1, "source": "user", "message": "hello"}], id=name, run={"id": "judged"}) for name in ("j1", "j2", "j3")))
+    page.goto("/?run=judged")
+    page.wait_for_selector(".ins-row.ins-chosen")
+    first = page.locator(".ins-row.ins-chosen .ins-open").get_attribute("href")
+    page.fill("input[aria-label='Note']", "looks right")
+    page.press("input[aria-label='Note']", "Tab")
+    page.click("button:has-text('Accept')")
+    page.wait_for_selector("text=Accepted, logged as seq")
+    page.keyboard.press("o")
+    page.wait_for_selector(".ins-step .ins-text")
+    complete(page)
+    second = page.url
+    page.click("button:has-text('Override the reward')")
+    page.fill("input[aria-label='Reward to use']", "0.5")
+    page.press("input[aria-label='Reward to use']", "Tab")
+    page.click("button:text-is('Override')")
+    page.wait_for_selector("text=Reward overridden, logged as seq")
+    page.wait_for_function("(before) => location.href !== before", arg=second)
+    complete(page)
+    page.keyboard.press("q")
+    page.wait_for_selector("text=Quarantined, logged as seq")
+    with served.api() as api:
+        told = {name: api.trajectory(key) for name, key in own.items()}
+        assert sorted(str(one["summary"]["action"]) for one in told.values()) == ["exclude", "keep", "override_reward"]
+        assert [one["reviews"][0]["note"] for one in told.values() if one["summary"]["key"] in first] == ["looks right"]
+        line = told["j1"]["summary"]
+        api.set_state(line["environment"], line["version"], "quarantined", note="for the test", task=line["task"])
+    page.goto(f"/episode?key={own['j1']}")
+    complete(page)
+    page.click("text=Task and environment version")
+    page.fill("input[aria-label='Why']", "its verifier was mended")
+    page.press("input[aria-label='Why']", "Tab")
+    page.click("text=Every project that posted it will be told")
+    page.click("button:has-text('Set the state')")
+    page.wait_for_selector("text=Now active")
+
+
+WATCH = """() => { window.shown = null; const begun = performance.now(); const before = new Set(document.querySelectorAll(".ins-step"));
+  const look = () => { const text = document.querySelector(".ins-step .ins-text");
+    if (text && !before.has(text.closest(".ins-step"))) window.shown = { ms: performance.now() - begun, nodes: document.querySelectorAll("*").length };
+    else requestAnimationFrame(look) }; requestAnimationFrame(look) }"""
+
+
+def cold(page, browser, dashboard, key):
+    """By a link, in a browser that is signed in and has nothing else of us: from the start of the navigation to the first text of a step."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=dashboard, storage_state=page.context.storage_state())
+    context.add_init_script(FIRST)
+    opened = context.new_page()
+    opened.goto(f"/episode?key={key}")
+    opened.wait_for_selector(text_of(0))
+    first = opened.evaluate("window.first")
+    context.close()
+    return first
+
+
+def again(page, key):
+    """By a link, in a browser that has been here."""
+    open_episode(page, key)
+    return page.evaluate("window.first")
+
+
+def next_one(page, key):
+    """As a reviewer goes on: from the key that opens the episode, chosen in triage, to the first text of a step."""
+    page.goto("/")
+    page.click(f".ins-row:has(a[href*='{key}']) .ins-verdict")
+    page.wait_for_timeout(1_500)  # a look at the row
+    page.evaluate(WATCH)
+    page.keyboard.press("o")
+    page.wait_for_function("window.shown")
+    return page.evaluate("window.shown")
+
+
+@pytest.mark.slow
+def test_a_long_episode_is_there_within_a_second(page, browser, dashboard, keys):
+    """First paint: the first text of a step is in the document and the frame that holds it is about to be painted. Medians of three."""
+    ways = {
+        "cold link": lambda: cold(page, browser, dashboard, keys["long"]),
+        "link": lambda: again(page, keys["long"]),
+        "next": lambda: next_one(page, keys["long"]),
+    }
+    seen = {name: sorted((way() for _ in range(3)), key=lambda first: first["ms"]) for name, way in ways.items()}
+    complete(page)
     took = {"jump": timed(lambda: jump(page, 1_700)), "search": timed(lambda: find(page, "zanzibar", 1_500))}
     jump(page, 200)
     took["copy"] = timed(lambda: copy_three(page, 200))
-    print("first paint", first, {name: round(s, 3) for name, s in took.items()})
-    assert first["ms"] <= 1_000
+    print(
+        "load",
+        os.getloadavg()[0],
+        {name: [(round(f["ms"]), f["nodes"]) for f in firsts] for name, firsts in seen.items()},
+        {n: round(s, 3) for n, s in took.items()},
+    )
+    assert max(first["nodes"] for firsts in seen.values() for first in firsts) <= MOST_NODES
+    assert max(firsts[1]["ms"] for firsts in seen.values()) <= 1_000
     assert max(took.values()) <= 1.0

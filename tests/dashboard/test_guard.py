@@ -102,6 +102,7 @@ def test_the_proxy_acts_for_whoever_is_signed_in_and_for_nobody_else(served, ser
     window = server.get(path, params={"start": 0, "count": 5})
     assert window.status_code == 200
     assert window.json()["steps"][0]["blocks"]
+    assert window.headers["cache-control"] == "no-store"  # the next person at this browser asks with an authority of their own
     assert server.get(path, headers={"origin": "http://evil.example"}).status_code == 403
     assert server.get(path, headers={"host": "evil.example"}).status_code == 421
     assert server.get(path, params={"count": 10**6}).status_code == 422

@@ -28,7 +28,7 @@ def test_the_components_listen_to_what_is_documented():
     from pathlib import Path
 
     folder = Path(keys.__file__).parent / "components"
-    script = (folder / "transcript" / "transcript.js").read_text()
+    script = (folder / "transcript" / "view.js").read_text()
     acts = script[script.index("const acts = {") : script.index("const act = acts")]
     assert all(f"{key}:" in acts or f'"{key}":' in acts for key in keys.IN_TRANSCRIPT)
     assert "{ j: 1, k: -1 }" in (folder / "queue" / "queue.js").read_text()

@@ -61,7 +61,10 @@ def test_filters_stand_in_the_address_and_narrow_at_the_service(pages, waiting):
     assert rows[0]["address"].endswith("&run=r")
     app.text_input(key="run").set_value("no such run").run()
     assert not app.exception
-    assert "Nothing here waits for a person." in texts(app)
+    assert (given(app, "list")["rows"], given(app, "list")["empty"]) == ([], "Nothing that waits matches the filters.")
+    app.button(key="all").click().run()
+    assert not app.exception
+    assert waiting["one"] in [row["key"] for row in given(app, "list")["rows"]]
 
 
 def test_a_judgement_in_triage_goes_to_the_next(pages, waiting, served):
@@ -81,9 +84,8 @@ def test_an_episode_shows_what_is_known(pages, waiting):
     told = given(app, "transcript")
     assert (told["key"], told["target"]) == (waiting["one"], {"step": 0})
     assert told["findings"][0]["tier"] == "evidence"
-    facts = [
-        (fact["label"], fact["text"]) for sheet in ("verdict-sheet", "about-sheet") for section in given(app, sheet)["sections"] for fact in section["facts"]
-    ]
+    assert told["title"]["task"] == "fix-nginx"
+    facts = [(fact["label"], fact["text"]) for section in given(app, "sheet")["sections"] for fact in section["facts"]]
     assert ("id", "one") in facts
     assert ("reward", "1") in facts
     assert any(label == "feed" and text.startswith("logged as seq ") for label, text in facts)
@@ -126,7 +128,7 @@ def test_an_override_keeps_to_the_declared_range(pages, served, waiting):
 def test_what_was_not_scored_is_not_zero_and_cannot_be_overridden(pages, served):
     keys = served.post(paid_despite_failures("unscored") | {"reward": None})
     app = pages(session.EPISODE_PAGE, key=keys["unscored"])
-    facts = [fact for section in given(app, "about-sheet")["sections"] for fact in section["facts"]]
+    facts = [fact for section in given(app, "sheet")["sections"] for fact in section["facts"]]
     assert {"label": "reward", "text": "not scored", "tone": "none"} in facts
 
 
@@ -148,7 +150,7 @@ def test_a_trainers_report_says_that_the_decision_came_late(pages, served, waiti
     with served.api("acme-trainer") as api:
         api.post_step("r", 3, {"policy_before": 3, "policy_after": 4, "used": [{"id": "one", "weight": 1.0, "reward": 1.0}], "feed": {"epoch": None, "seq": 0}})
     app = pages(session.EPISODE_PAGE, key=waiting["one"])
-    facts = {fact["label"]: fact["text"] for fact in given(app, "verdict-sheet")["sections"][0]["facts"]}
+    facts = {fact["label"]: fact["text"] for fact in given(app, "sheet")["sections"][0]["facts"]}
     assert facts["step 3"] == "was trained on it with weight 1 at reward 1, having read the feed to 0: before this decision"
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import streamlit as st
 
+from dashboard import assets
 from dashboard.shapes import QueueRow
-
-_HERE = Path(__file__).parent
-
 
 KEY = "list"
 
@@ -22,13 +19,13 @@ def told() -> str | None:
     return state.get("chosen") if state else None
 
 
-def queue(rows: Sequence[QueueRow], chosen: str | None) -> None:
-    """Mount it with `chosen` marked."""
+def queue(rows: Sequence[QueueRow], chosen: str | None, empty: str = "") -> None:
+    """Mount it with `chosen` marked; without rows it says `empty`."""
     mount = st.components.v2.component(
         "inspector_queue",
         html="<div class='ins-mount'></div>",
-        css=(_HERE / "queue.css").read_text(),
-        js=(_HERE / "queue.js").read_text(),
+        css=assets.text("queue/queue.css"),
+        js=assets.script("queue/queue.js"),
         isolate_styles=False,
     )
-    mount(data={"rows": msgspec.to_builtins(list(rows)), "chosen": chosen}, key=KEY, on_chosen_change=lambda: None)
+    mount(data={"rows": msgspec.to_builtins(list(rows)), "chosen": chosen, "empty": empty}, key=KEY, on_chosen_change=lambda: None)

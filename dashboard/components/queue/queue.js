@@ -1,9 +1,17 @@
 // The list of what waits for a person. Foreign text only ever goes into text nodes.
 
+import { forPage, make } from "../dom.js";
+import "../head.js";
+import { askAhead } from "../transcript/ahead.js";
+import { drop } from "../transcript/begun.js";
+
+const LOOKED_AT_MS = 600; // a row chosen for so long may be opened next
+
 const views = new WeakMap();
 
 export default function (component) {
   const { data, parentElement, setStateValue } = component;
+  drop();
   const mount = parentElement.querySelector(".ins-mount"); // beside it lies the style sheet
   const held = views.get(parentElement) ?? {};
   views.set(parentElement, held);
@@ -14,28 +22,31 @@ export default function (component) {
     mark(held);
     setStateValue("chosen", key); // at once: a key that judges must come after it
   };
-  const told = JSON.stringify(data.rows);
+  const told = JSON.stringify([data.rows, data.empty]);
   if (told !== held.told || !mount.firstChild) {
     held.told = told;
     draw(held, mount);
   }
   held.chosen = data.chosen;
   mark(held);
+  lookAhead(held);
   if (!held.pressed) {
     held.pressed = (event) => pressed(held, event);
     document.addEventListener("keydown", held.pressed);
   }
   return () => {
     document.removeEventListener("keydown", held.pressed);
+    clearTimeout(held.soon);
     views.delete(parentElement);
   };
 }
 
-function make(tag, name, text) {
-  const element = document.createElement(tag);
-  if (name) element.className = name;
-  if (text !== undefined) element.textContent = text;
-  return element;
+function lookAhead(held) {
+  clearTimeout(held.soon);
+  held.soon = setTimeout(() => {
+    import("../transcript/main.js");
+    if (held.chosen) askAhead(held.chosen);
+  }, LOOKED_AT_MS);
 }
 
 function draw(held, parent) {
@@ -43,7 +54,7 @@ function draw(held, parent) {
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "what waits for a person, worst first");
   const head = make("div", "ins-row ins-heading");
-  for (const name of ["verdict", "why it is here", "environment / task", "reward", "action", ""]) head.append(make("div", "", name));
+  for (const name of ["verdict, p", "why it is here", "environment / task", "reward", "action, received", ""]) head.append(make("div", "", name));
   list.append(head);
   held.rows = new Map();
   for (const row of held.data.rows) {
@@ -51,6 +62,7 @@ function draw(held, parent) {
     held.rows.set(row.key, element);
     list.append(element);
   }
+  if (!held.data.rows.length) list.append(make("div", "ins-empty", held.data.empty));
   parent.replaceChildren(list);
 }
 
@@ -86,11 +98,8 @@ function mark(held) {
 }
 
 function pressed(held, event) {
-  if (event.metaKey || event.ctrlKey || event.altKey || event.defaultPrevented) return;
-  const target = event.composedPath()[0];
-  if (target instanceof Element && target.closest("input, textarea, select, [contenteditable=true], [role=dialog]")) return;
   const by = { j: 1, k: -1 }[event.key];
-  if (!by || !held.rows?.size) return;
+  if (!by || !held.rows?.size || !forPage(event)) return;
   event.preventDefault();
   const keys = [...held.rows.keys()];
   const at = keys.indexOf(held.chosen);

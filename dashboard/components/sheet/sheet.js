@@ -1,5 +1,7 @@
 // Sections of labelled facts. Foreign text only ever goes into text nodes.
 
+import { make } from "../dom.js";
+
 const held = new WeakMap();
 
 export default function (component) {
@@ -10,13 +12,6 @@ export default function (component) {
   held.set(mount, told);
   const open = new Set([...mount.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent));
   mount.replaceChildren(...data.sections.map((section) => sectionElement(section, open)));
-}
-
-function make(tag, name, text) {
-  const element = document.createElement(tag);
-  if (name) element.className = name;
-  if (text !== undefined) element.textContent = text;
-  return element;
 }
 
 function sectionElement(section, open) {
@@ -33,5 +28,5 @@ function sectionElement(section, open) {
 
 function factElements(fact) {
   const text = make("dd", fact.tone ? `ins-tone-${fact.tone}` : "", fact.text);
-  return [make("dt", "", fact.label), text];
+  return fact.label ? [make("dt", "", fact.label), text] : [text]; // without a label it goes on with the one above
 }

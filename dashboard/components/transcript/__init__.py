@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import streamlit as st
 
-from dashboard.shapes import ShownFinding
+from dashboard import assets
+from dashboard.shapes import ShownFinding, Title
 
-_HERE = Path(__file__).parent
 
-
-def transcript(key: str, findings: Sequence[ShownFinding], step: int | None, *, above: int = 92) -> None:
-    """Mount it for the trajectory `key`, at `step` where one is given; it fills the window but for `above` px."""
+def transcript(key: str, title: Title, findings: Sequence[ShownFinding], step: int | None, size: str, following: str | None) -> None:
+    """Mount it for the trajectory `key` of that `size`, at `step` where one is given; the browser asks ahead for `following`."""
     data: dict[str, Any] = {
         "key": key,
+        "title": msgspec.to_builtins(title),
         "findings": msgspec.to_builtins(list(findings)),
         "target": None if step is None else {"step": step},
-        "above": above,
+        "size": size,
+        "next": following,
     }
     mount = st.components.v2.component(
         "inspector_transcript",
         html="<div class='ins-mount'></div>",
-        css=(_HERE / "transcript.css").read_text(),
-        js=(_HERE / "transcript.js").read_text(),
+        css=assets.text("transcript/transcript.css"),
+        js=assets.script("transcript/main.js"),
         isolate_styles=False,  # keys pressed in its fields must look to the page like keys pressed in fields
     )
     mount(data=data, key="transcript")

@@ -1,0 +1,30 @@
+// The first steps of a trajectory, asked for before anyone wants to see them.
+
+const FIRST = 12;
+
+let asked = globalThis.insAsked ?? null; // {url, answer}: the page itself asks before there are scripts
+
+const path = (key) => `/proxy/trajectories/${encodeURIComponent(key)}/`;
+
+export const firstOf = (step) => `steps?start=${Math.max(step, 0)}&count=${FIRST}`;
+
+export function get(url, signal) {
+  return fetch(url, { credentials: "same-origin", signal });
+}
+
+export function askAhead(key) {
+  const url = path(key) + firstOf(0);
+  if (asked?.url === url) return;
+  const answer = get(url);
+  answer.catch(() => {}); // whoever takes it says so
+  asked = { url, answer };
+}
+
+// The answer that is on its way already, given once; else a new one.
+export function ask(key, what, signal) {
+  const url = path(key) + what;
+  if (asked?.url !== url) return get(url, signal);
+  const { answer } = asked;
+  asked = null;
+  return answer;
+}

@@ -1,0 +1,1 @@
+"""Says in words what the API gives as values."""

@@ -1,0 +1,103 @@
+"""Values in words: rewards, times, sizes, names; every foreign text comes out showable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from inspector.showable import showable
+
+Json = Mapping[str, Any]
+
+
+def amount(value: float | None) -> str:
+    """A reward; None was not scored, which is not a score of 0."""
+    return "not scored" if value is None else f"{value:g}"
+
+
+def probability(value: float | None) -> str:
+    """As a share of one."""
+    return "" if value is None else f"p {value:.2f}"
+
+
+def ago(then: str | datetime, now: datetime | None = None) -> str:
+    """How long ago, in the largest unit that fits."""
+    at = datetime.fromisoformat(then) if isinstance(then, str) else then
+    seconds = max(0, int(((now or datetime.now(UTC)) - at).total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "just now"
+
+
+def moment(then: str) -> str:
+    """A time in UTC, to the second."""
+    return f"{datetime.fromisoformat(then).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def size(count: int) -> str:
+    """Bytes in a readable unit."""
+    for unit, unit_bytes in (("MB", 1_000_000), ("kB", 1_000)):
+        if count >= unit_bytes:
+            return f"{count / unit_bytes:.1f} {unit}"
+    return f"{count} B"
+
+
+def counted(waiting: Mapping[str, int], most: int) -> str:
+    """What waits, worst first; a count that ended early says so."""
+    parts = [f"{number:,}{'+' if number >= most else ''} {verdict}" for verdict, number in waiting.items() if number]
+    return f"{' · '.join(parts)} waiting" if parts else "nothing waits"
+
+
+def environment(line: Json) -> str:
+    """team/name@version."""
+    return f"{showable(line['environment'])}@{showable(line['version'])}"
+
+
+def decided(line: Json) -> str:
+    """The action, with the reward that an override gives, and whether it may still change."""
+    if line["action"] is None:
+        return "pending"
+    action = str(line["action"]).replace("_", " ")
+    if line["action"] == "override_reward" and line["reward_override"] is not None:
+        action += f" to {line['reward_override']:g}"
+    return action if line["final"] else f"{action} (provisional)"
+
+
+def overlaid(whole: Json, own: Json) -> dict[str, Any]:
+    """What is declared of the reward: a task's own values over those of its environment version."""
+    return {**whole, **{name: value for name, value in own.items() if value is not None}}
+
+
+def reward_range(reward: Json | None) -> str:
+    """What an override may give, as it is declared."""
+    if reward is None:
+        return "the declared range is checked when it is set"
+    low, high, penalty = reward.get("min"), reward.get("max"), reward.get("penalty_min")
+    if low is None and high is None and penalty is None:
+        return "no range is declared"
+    text = f"declared {'…' if low is None else f'{low:g}'} to {'…' if high is None else f'{high:g}'}"
+    return text if penalty is None else f"{text}, down to {penalty:g} as a penalty"
+
+
+def standing(told: Json) -> str:
+    """The state of an environment version or task."""
+    weight = told.get("sampling_weight")
+    return str(told["state"]) + (f" at sampling weight {weight:g}" if weight is not None else "")
+
+
+def shown(text: str) -> str:
+    """A foreign name or text on one line."""
+    return showable(text)
+
+
+def failure(reason: str, path: str | None) -> str:
+    """What the service refused, and at which field."""
+    return showable(f"{path}: {reason}" if path else reason, limit=1_000)
+
+
+def part(name: str) -> str:
+    """A foreign name as one segment of a path."""
+    return quote(name, safe="").replace(".", "%2E") if name in (".", "..") else quote(name, safe="")
