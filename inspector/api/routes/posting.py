@@ -12,6 +12,7 @@ from inspector.api.access import Poster
 from inspector.api.answers import JSON, NDJSON, encode, encode_lines
 from inspector.api.batcher import Accepted, Taken
 from inspector.api.desk import Rulings
+from inspector.api.direct import Direct
 from inspector.api.openapi import documented
 from inspector.api.parameters import LONGEST_WAIT_S, Wait
 from inspector.api.reading import in_time, media_type
@@ -26,7 +27,7 @@ from inspector.store.projects import Principal
 from inspector.trajectory import Posted
 from inspector.verdict import Action, Mode
 
-router = APIRouter()
+router = APIRouter(route_class=Direct)
 LINES = {NDJSON, "application/ndjson", "application/jsonl", "application/x-jsonlines"}
 BODY_S = 120.0  # for a whole body to arrive
 STATUS_CODE = {Status.CREATED: 201, Status.DUPLICATE: 200, Status.CONFLICT: 409, Status.REJECTED: 422}
@@ -40,7 +41,7 @@ async def post_trajectories(request: Request, who: Poster, wait: Wait = 0.0) -> 
     duplicate, 409 conflict, 422 rejected. With `wait` the receipts carry the decisions that are ready in time; it never
     changes the status.
     """
-    service: Service = request.app.state.service  # not a dependency: here each of them is a tenth of the request
+    service: Service = request.app.state.service
     single = media_type(request) == JSON
     if not single and media_type(request) not in LINES:
         raise UnknownEncoding(f"Content-Type {media_type(request)[:80]!r}: {JSON} and {NDJSON} are read")
