@@ -18,6 +18,7 @@ AUDIT = "inspector.audit"
 LATE = "inspector.late"
 SWEEP = "inspector.sweep"
 RETAIN = "inspector.retain"
+LEARN = "inspector.learn"
 QUEUES = {AUDIT: "audit", LATE: "late"}
 BELL = "inspector:bell:audit"
 BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
@@ -45,6 +46,7 @@ def application(settings: Settings | None = None) -> Celery:
         beat_schedule={
             "sweep": {"task": SWEEP, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s * 2}},
             "retain": {"task": RETAIN, "schedule": settings.retain_every_s, "options": {"expires": settings.retain_every_s, "queue": QUEUES[LATE]}},
+            "learn": {"task": LEARN, "schedule": settings.learn_every_s, "options": {"expires": settings.learn_every_s, "queue": QUEUES[LATE]}},
         },
     )
     return app

@@ -56,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     feed_horizon: int = 1_000_000  # decisions kept per project before a cursor must restart from the snapshot
     retain_days: float = 0.0  # a trajectory, with its segment and all that was said of it but reviews, is kept so long; 0 keeps everything
     retain_every_s: float = 3600.0  # how often what is too old is looked for
+    learn_every_s: float = 60.0  # how often projects are looked for of which enough is new to learn from
     hold_s: float = 30.0
     enforcement_stop_share: float = 0.20
     enforcement_stop_window: int = 1000

@@ -7,6 +7,7 @@ model        what was learnt of a project: read by checks, kept by the store
 ├── oddness      the score of an episode: a forest and a distance
 │   └── forest       scored with numpy alone
 ├── conformal    from scores to p-values, and what may be called unusual
+├── windows      what is kept of the last episodes
 └── arrays       as bytes
 features     the shape of an episode in numbers, and in words
 ├── walking      counts them

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -15,7 +16,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import deciding, group_work, isolation, late_answers, stops, subjects
+from inspector.audit import deciding, group_work, isolation, late_answers, stops, subjects, usual
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -90,6 +91,7 @@ class Auditor:
         self.watch = watch
         self.late = late  # called where late checks may wait
         self.alarms = alarms  # False in a thread, where no alarm can be set
+        self.usual = usual.Usual()
         self.heartbeat = Heartbeat(engine, lease_s=pace.lease_s, every_s=pace.heartbeat_s)
         with transaction(engine) as session:
             self.policy_id = selections.policy(session, policy.name, policy.digest.encode())
@@ -162,6 +164,8 @@ class Auditor:
         contents = [subjects.content_of(trajectory) for trajectory in read]
         with transaction(self.engine) as session:
             needs = subjects.needs(session, project, opened, read, contents)
+            if usual.needed(plan.checks):
+                needs = replace(needs, baselines=self.usual.of(session, project, {(t.environment.id, t.environment.version) for t in read}))
         assessed = checks_engine.run(plan.checks, read, needs)
         return [
             Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment, grouped=_grouped(o.subject)), len(o.added))

@@ -67,15 +67,16 @@ class History:
 
 
 class Baselines:
-    """What is normal for an environment version in this project; empty where nothing was learnt yet."""
+    """What is normal for an environment version in this project; empty where nothing was learnt yet, and `why` says what that takes."""
 
-    def __init__(self, models: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, models: Mapping[str, Any] | None = None, why: str = "") -> None:
         self._models = models or {}
+        self._why = f": {why}" if why else ""
 
     def model(self, name: str) -> Any:
         """The fitted model of that name; raises NotAssessed where there is none yet."""
         if name not in self._models:
-            raise NotAssessed(f"baselines: {name}")
+            raise NotAssessed(f"baselines: {name}{self._why}")
         return self._models[name]
 
 

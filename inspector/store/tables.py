@@ -374,6 +374,30 @@ class PatchRow(SQLModel, table=True):
     posted_at: datetime | None = Field(default=None, sa_column=_now())
 
 
+class BaselineWindowRow(SQLModel, table=True):
+    """The features of an environment version's last episodes in a project: what its models are fitted on."""
+
+    __tablename__ = "baseline_window"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id"), primary_key=True))
+    body: bytes = Field(sa_column=_column(LargeBinary))
+
+
+class BaselineModelRow(SQLModel, table=True):
+    """A fitted model of what is ordinary in a project; the bodies of old ones are gone."""
+
+    __tablename__ = "baseline_model"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    version: int = Field(sa_column=_column(Integer, primary_key=True))
+    digest: bytes = Field(sa_column=_column(LargeBinary))  # sha256 of the body
+    episodes: int = Field(sa_column=_column(Integer))  # that it was learnt from
+    until: UUID = Field(sa_column=_column(Uuid))  # the newest trajectory that was there
+    body: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))
+    fitted_at: datetime | None = Field(default=None, sa_column=_now())
+
+
 class ArtifactRow(SQLModel, table=True):
     """A file that a project uploaded, by its digest."""
 

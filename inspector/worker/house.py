@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import psycopg
 import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import catalog, logs, policy, quarantine, queue, retention
+from inspector import catalog, learning, logs, policy, quarantine, queue, retention
+from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
@@ -23,6 +25,7 @@ from inspector.store.session import connect, transaction
 from inspector.store.work import Lane
 
 log = structlog.get_logger()
+FIT_S = 120.0  # that the fit of one model may take
 LONGEST_HOLD_S = 30.0  # a trainer is never asked to wait for longer
 
 
@@ -74,6 +77,10 @@ class House:
         gone = retention.forget(self.engine, self.settings.store_path, keeping, datetime.now(UTC))
         if any(gone):
             log.info("forgotten", **gone._asdict())
+
+    def learn(self) -> None:
+        """Fit what is ordinary anew, where enough came since; the fit itself has a process of its own."""
+        learning.learn_due(self.engine, self.auditor.reader, partial(fit_apart, limit_s=FIT_S))
 
     def sweep(self) -> None:
         """Close groups that nothing comes to any more, and late checks that are overdue; ring where anything waits."""

@@ -65,6 +65,12 @@ def retain() -> None:
     house().retain()
 
 
+@celery.task(name=queue.LEARN)
+def learn() -> None:
+    """Learn what is ordinary in projects of which enough is new."""
+    house().learn()
+
+
 @celery.task(name=queue.SWEEP)
 def sweep() -> None:
     """Find what lost its worker or its bell, groups that nothing comes to any more, and late checks that are overdue."""

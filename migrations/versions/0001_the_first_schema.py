@@ -172,6 +172,25 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['project'], ['project.id'], ),
     sa.PrimaryKeyConstraint('project')
     )
+    op.create_table('baseline_model',
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('version', sa.Integer(), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False),
+    sa.Column('episodes', sa.Integer(), nullable=False),
+    sa.Column('until', sa.Uuid(), nullable=False),
+    sa.Column('body', sa.LargeBinary(), nullable=True),
+    sa.Column('fitted_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('project', 'version')
+    )
+    op.create_table('baseline_window',
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('body', sa.LargeBinary(), nullable=False),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('project', 'environment_version')
+    )
     op.create_table('project_environment',
     sa.Column('project', sa.BigInteger(), nullable=False),
     sa.Column('environment_version', sa.BigInteger(), nullable=False),
@@ -322,6 +341,8 @@ def downgrade() -> None:
     op.drop_index('review_by_key', table_name='review')
     op.drop_table('review')
     op.drop_index('project_environment_by_version', table_name='project_environment')
+    op.drop_table('baseline_window')
+    op.drop_table('baseline_model')
     op.drop_table('project_environment')
     op.drop_table('feed')
     op.drop_table('artifact')
