@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from operator import ge
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -127,8 +128,9 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _line(self, finding: Finding) -> int:
         key = (finding.tier, finding.cause)
-        lines = [at for at, ruling in enumerate(self.table) if (ruling.tier, ruling.cause) == key and (finding.grave or not ruling.grave)]
-        return max(lines, key=lambda at: self.table[at].grave)
+        special = (finding.grave, finding.p_value is not None)
+        lines = [at for at, ruling in enumerate(self.table) if (ruling.tier, ruling.cause) == key and all(map(ge, special, ruling.special))]
+        return max(lines, key=lambda at: self.table[at].special)
 
     def _verdict(self, weighed: Sequence[Weighed]) -> Verdict:
         if not weighed:
@@ -142,7 +144,8 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def _kept(self, weighed: Sequence[Weighed], probability: float, *, died: bool, flagged: bool) -> Judgement:
         if not flagged:
             return Judgement(verdict=Verdict.ACCEPT, probability=probability, action=Action.KEEP)
-        deciding = [w for w in weighed if w.ruling.verdict is Fixed.FLAG] or self._reaching(self.thresholds.flag, weighed)
+        reaching = self._reaching(self.thresholds.flag, weighed)
+        deciding = [w for w in weighed if w.ruling.verdict is Fixed.FLAG or w in reaching]
         reasons = [_reason(w) for w in _once(deciding)] + ["every fast check ended in an error"] * died
         return Judgement(
             verdict=Verdict.FLAG,

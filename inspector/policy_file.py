@@ -40,6 +40,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     verdict: Fixed
     action: Action
     grave: bool = False  # holds only for grave findings, before the line without it
+    p_value: bool = False  # holds only for findings with a p-value, before the line without it
 
     @property
     def quarantines(self) -> bool:
@@ -47,8 +48,13 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def weighs(self) -> bool:
-        """Whether its findings enter the probability: a fixed `flag` is certain of something harmless."""
-        return self.verdict in (Fixed.QUARANTINE, Fixed.BY_PROBABILITY)
+        """Whether its findings enter the probability: a fixed `flag` that keeps is certain of something harmless."""
+        return self.action in (Action.EXCLUDE, Action.OVERRIDE_REWARD)
+
+    @property
+    def special(self) -> tuple[bool, bool]:
+        """What else it asks of a finding than its tier and cause."""
+        return (self.grave, self.p_value)
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,8 +112,8 @@ def contradictions(policy: PolicyFile) -> list[tuple[str, str]]:
     found = _of_thresholds(policy)
     for at, ruling in enumerate(policy.table):
         found += [(f"$.table[{at}]", why) for why in _of_ruling(ruling)]
-    lines = [(ruling.tier, ruling.cause, ruling.grave) for ruling in policy.table]
-    found += [("$.table", f"tier {tier}, cause {cause} has no line") for tier, cause in product(Tier, Cause) if (tier, cause, False) not in lines]
+    lines = [(ruling.tier, ruling.cause, ruling.special) for ruling in policy.table]
+    found += [("$.table", f"tier {tier}, cause {cause} has no line") for tier, cause in product(Tier, Cause) if (tier, cause, (False, False)) not in lines]
     found += [(f"$.table[{at}]", f"tier {line[0]}, cause {line[1]} has a line already") for at, line in enumerate(lines) if line in lines[:at]]
     return found
 
@@ -122,9 +128,17 @@ def _of_thresholds(policy: PolicyFile) -> list[tuple[str, str]]:
     return found
 
 
+_FOLLOWING = {
+    Fixed.ACCEPT: {Action.KEEP},
+    Fixed.FLAG: {Action.KEEP, Action.EXCLUDE},
+    Fixed.QUARANTINE: {Action.EXCLUDE, Action.OVERRIDE_REWARD},
+    Fixed.BY_PROBABILITY: {Action.EXCLUDE, Action.OVERRIDE_REWARD},
+}
+
+
 def _of_ruling(ruling: Ruling) -> list[str]:
     found = []
-    if ruling.weighs != (ruling.action in (Action.EXCLUDE, Action.OVERRIDE_REWARD)):
+    if ruling.action not in _FOLLOWING[ruling.verdict]:
         found.append(f"action {ruling.action} does not go with verdict {ruling.verdict}")
     if ruling.quarantines and (ruling.tier is Tier.TEXT or ruling.cause is Cause.ANOMALY):
         found.append(f"verdict quarantine for tier {ruling.tier}, cause {ruling.cause}: neither tier text nor an anomaly quarantines alone")

@@ -106,7 +106,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     score: float = 1.0  # in [0, 1]; higher is more suspicious
     spans: tuple[Span, ...] = ()
-    p_value: float | None = None
+    p_value: float | None = None  # from a check that bounds the share of its findings that are wrong
     grave: bool = False  # of a record defect: the reward, the group or the tokens are wrong
     from_reasoning: bool = False  # rests on the agent's reasoning text: never exported to a trainer
     check: str = ""

@@ -97,6 +97,40 @@ def test_text_and_anomalies_alone_never_quarantine(tier, cause):
     assert (judgement.verdict, judgement.action) == (F, KEEP)
 
 
+unusual = st.builds(
+    found,
+    st.sampled_from(Tier),
+    st.just(Cause.ANOMALY),
+    check=st.sampled_from(["builtin/a", "builtin/b", "acme/c"]),
+    score=st.floats(0, 1),
+    p_value=st.none() | st.floats(0, 1),
+    grave=st.booleans(),
+)
+
+
+@given(st.lists(unusual, max_size=30), st.sampled_from([None, 0.0, 1.0]), st.sampled_from([Beta(1, 99), Beta(2, 8), PROVEN]))
+def test_anomalies_alone_are_looked_at_and_nothing_is_held_back(findings, reward, precision):
+    judgement = judge(*findings, reward=reward, precision=lambda *_: precision)
+    assert judgement.verdict <= F
+    assert (judgement.action, judgement.reward_override, judgement.confirmed_exploit) == (KEEP, None, False)
+    if any(finding.p_value is not None for finding in findings):
+        assert (judgement.verdict, judgement.cause) == (F, Cause.ANOMALY)
+
+
+def test_an_anomaly_of_a_check_that_answers_for_its_errors_is_flagged_and_another_is_only_told():
+    told, tested = found(cause=Cause.ANOMALY), found(cause=Cause.ANOMALY, check="builtin/b", score=0.999, p_value=0.001)
+    assert judge(told).verdict is A
+    assert (judge(tested).verdict, judge(tested).deciding) == (F, ("builtin/b@1",))
+    assert judge(tested).probability == judge(found(cause=Cause.ANOMALY, check="builtin/b", score=0.999)).probability
+
+
+def test_an_anomaly_supports_a_suspicion_and_does_not_take_its_name():
+    suspicion, tested = found(score=0.95), found(cause=Cause.ANOMALY, check="builtin/b", p_value=0.001)
+    assert (judge(suspicion).verdict, judge(suspicion, tested).verdict) == (F, Q)
+    weaker = judge(found(score=0.4), tested)
+    assert (weaker.verdict, weaker.cause, weaker.deciding) == (F, Cause.POLICY_EXPLOIT, ("builtin/a@1", "builtin/b@1"))
+
+
 def test_text_supports_what_an_action_raised():
     action, text = found(score=0.9), [found(Tier.TEXT, check=f"builtin/t{at}") for at in range(2)]
     assert judge(action).verdict is F
@@ -336,7 +370,7 @@ def test_a_policy_has_a_name_and_a_digest_of_its_values(tmp_path):
     text = (policy.policy_file.resources.files("inspector") / "policies" / "default.toml").read_text()
     (tmp_path / "same.toml").write_text("# another comment\n" + text)
     (tmp_path / "other.toml").write_text(text.replace("flag = 0.3", "flag = 0.4"))
-    assert DEFAULT.name == "default@1"
+    assert DEFAULT.name == "default@2"
     assert policy.load(tmp_path / "same.toml").digest == DEFAULT.digest == policy.load("").digest
     assert policy.load(str(tmp_path / "other.toml")).digest != DEFAULT.digest
 
