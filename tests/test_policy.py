@@ -397,7 +397,11 @@ def test_the_default_policy_says_what_the_design_says():
         ('cause = "anomaly"', 'cause = "anomalous"', r"\$\.table\[6\]\.cause.*'anomalous'"),
         ('cause = "infrastructure", verdict = "quarantine"', 'cause = "verifier_defect", verdict = "quarantine"', "cause infrastructure has no line"),
         ('cause = "infrastructure", verdict = "quarantine"', 'cause = "verifier_defect", verdict = "quarantine"', r"\$\.table\[2\].*has a line already"),
-        ('verdict = "flag", action = "keep"', 'verdict = "flag", action = "override_reward"', r"\$\.table\[5\]: action override_reward does not go with verdict flag"),
+        (
+            'verdict = "flag", action = "keep"',
+            'verdict = "flag", action = "override_reward"',
+            r"\$\.table\[5\]: action override_reward does not go with verdict flag",
+        ),
         ('"anomaly", verdict = "by_probability"', '"anomaly", verdict = "quarantine"', "nor an anomaly quarantines alone"),
         (
             '"anomaly", verdict = "by_probability", action = "exclude"',
