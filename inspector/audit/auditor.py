@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import deciding, group_work, isolation, late_answers, stops, subjects, usual
+from inspector.audit import deciding, group_work, isolation, late_answers, look_back, stops, subjects, usual
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -25,7 +25,7 @@ from inspector.catalog import Catalog
 from inspector.engine import Needs
 from inspector.errors import Unavailable
 from inspector.policy import Policy
-from inspector.store import decisions, environments, groups, patches, runs, selections, states, trajectories, verdicts, work
+from inspector.store import decisions, environments, groups, patches, runs, selections, states, verdicts, work
 from inspector.store.decisions import Numbered, Revoked
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
@@ -59,7 +59,7 @@ class Closing(NamedTuple):
 
     projects: set[int]  # whose waiting readers are to be woken
     watches: list[stops.Watch]
-    first: list[Judged]  # those that had no verdict before
+    promised: list[int]  # look-backs that were promised for those that had no verdict before
     groups: bool  # whether groups were decided, whose late checks may now wait
 
 
@@ -121,7 +121,9 @@ class Auditor:
             self.watch(watched)
         if closing.groups:
             self.late()
-        self._look_back(closing.first)
+        if closing.promised:
+            with transaction(self.engine) as session:
+                look_back.keep(session, closing.promised)
 
     # --- inspecting ------------------------------------------------------------------------------------------------
 
@@ -161,7 +163,7 @@ class Auditor:
         if opened[0].claim.claims > 2:
             return [isolation.audit_alone(o, plan, Needs([o.declaration]), self.pace.deadline_s) for o in opened]
         read = [o.read() for o in opened]
-        contents = [subjects.content_of(trajectory) for trajectory in read]
+        contents = [subjects.content_of(trajectory, o.subject.task) for trajectory, o in zip(read, opened, strict=True)]
         with transaction(self.engine) as session:
             needs = subjects.needs(session, project, opened, read, contents)
             if usual.needed(plan.checks):
@@ -218,11 +220,12 @@ class Auditor:
             entries, watches = self.write(session, ours, earlier)
             mine = [c for c in claims if c.id in held]
             entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
+            promised = look_back.promise(session, [j.audited for j in ours if j.audited.subject.key not in earlier])
             log_all(session, entries, ours)
         return Closing(
             projects={j.audited.subject.project for j in ours} | set(entries),
             watches=watches,
-            first=[j for j in ours if j.audited.subject.key not in earlier],
+            promised=promised,
             groups=any(c.group is not None for c in mine),
         )
 
@@ -293,22 +296,6 @@ class Auditor:
         for project in sorted(honest):
             environments.learn_honest(session, project, honest[project])
         environments.count_exploits(session, exploits)
-
-    def _look_back(self, first: Sequence[Judged]) -> None:
-        """Trajectories with the same steps and another reward that were closed before, or at the same time by another worker, could not know of these.
-
-        They are audited once more. Only first audits look back, so it ends.
-        """
-        with transaction(self.engine) as session:
-            for project in sorted({j.audited.subject.project for j in first}):
-                mine = [(j.audited.content, j.audited.subject) for j in first if j.audited.subject.project == project and j.audited.content is not None]
-                known = trajectories.twins(session, project, [content for content, _ in mine])  # the oldest: not these, where there are many
-                disagreeing: set[UUID] = set()
-                for content, subject in mine:
-                    others = {key for _, reward, task, key in known.get(content, ()) if task == subject.task and reward != subject.reward}
-                    disagreeing |= others | {subject.key} if others else set()
-                if disagreeing:
-                    work.add_trajectories(session, project, verdicts.not_quarantined(session, sorted(disagreeing)))
 
 
 def log_all(session: Session, entries: Entries, judged: Sequence[Judged]) -> None:

@@ -71,7 +71,7 @@ def _assess_group(checks: Sequence[Check], opened: Sequence[Opened], group: Call
 
 def _assess(opened: Opened, plan: Plan, needs: Needs, progress: mmap.mmap) -> bytes:
     trajectory = opened.read()
-    return _one_by_one(plan.checks, progress, lambda check: engine.run([check], [trajectory], needs), content_of(trajectory))
+    return _one_by_one(plan.checks, progress, lambda check: engine.run([check], [trajectory], needs), content_of(trajectory, opened.subject.task))
 
 
 def _one_by_one(checks: Sequence[Check], progress: mmap.mmap, run: Callable[[Check], list[Assessment]], content: int) -> bytes:

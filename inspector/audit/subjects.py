@@ -20,6 +20,7 @@ from inspector.store.work import Claim
 from inspector.task import Declaration
 from inspector.trajectory import Header, Trajectory
 
+_SPREAD = 0x9E3779B97F4A7C15  # odd, and far from any small multiple of 2^64: neighbouring tasks land far apart
 _NOTHING: Mapping[str, bytes] = {}
 
 
@@ -81,9 +82,10 @@ def _line(reader: SegmentReader, project: UUID, subject: Subject) -> bytes | str
         return f"the stored bytes are damaged: {error}"
 
 
-def content_of(trajectory: Trajectory) -> int:
-    """A 64-bit number that is equal for equal steps; what it finds is compared by environment version and task again."""
-    return int.from_bytes(gates.content_hash(trajectory)[:8], "big", signed=True)
+def content_of(trajectory: Trajectory, task: int) -> int:
+    """A 64-bit number that is equal for equal steps of one task; whatever it finds is compared by task again."""
+    steps = int.from_bytes(gates.content_hash(trajectory)[:8], "big")
+    return (steps + task * _SPREAD) % (1 << 64) - (1 << 63)
 
 
 def needs(session: Session, project: int, opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:

@@ -66,7 +66,10 @@ class EnvironmentVersionRow(SQLModel, table=True):
     """Belongs to the installation; every project that posted it sees it."""
 
     __tablename__ = "environment_version"
-    __table_args__ = (Index("environment_version_name", "environment", "version", unique=True),)
+    __table_args__ = (
+        Index("environment_version_name", "environment", "version", unique=True),
+        Index("environment_version_not_active", "id", postgresql_where=text("state <> 'active'")),
+    )
 
     id: int | None = Field(default=None, sa_column=_identity())
     environment: str = Field(sa_column=_column(Text))
@@ -286,6 +289,16 @@ class VerdictRow(SQLModel, table=True):
     by_person: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))
     outcomes: bytes = Field(sa_column=_column(LargeBinary))  # one byte a check of the trajectory's selection
     notes: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # {check index: missing need or error}
+
+
+class LookBackRow(SQLModel, table=True):
+    """A block that was closed, and whose trajectories' twins are still to be told."""
+
+    __tablename__ = "look_back"
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    keys: bytes = Field(sa_column=_column(LargeBinary))  # 16 bytes each
+    promised_at: datetime | None = Field(default=None, sa_column=_now())
 
 
 class PolicyRow(SQLModel, table=True):

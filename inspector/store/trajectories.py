@@ -164,7 +164,7 @@ def key_of(session: Session, project: int, id_: str) -> UUID:
 
 
 def twins(session: Session, project: int, contents: Sequence[int]) -> dict[int, list[tuple[str, float | None, int, UUID]]]:
-    """By content number: (id, reward, task, key) of audited trajectories with the same steps, at most 8 of each, oldest first."""
+    """By content number, which is of one task: (id, reward, task, key) of audited trajectories with the same steps, at most 8 of each, oldest first."""
     rows = (
         driver(session)
         .execute(

@@ -238,12 +238,6 @@ def take_back(session: Session, keys: Sequence[UUID]) -> dict[UUID, int | None]:
     return dict(rows.fetchall())
 
 
-def not_quarantined(session: Session, keys: Sequence[UUID]) -> list[UUID]:
-    """Those of these that the policy, not a person, judged fit for use."""
-    rows = driver(session).execute("SELECT key FROM verdict WHERE key = ANY(%s) AND verdict < 3 AND NOT by_person ORDER BY key", (list(keys),)).fetchall()
-    return [row[0] for row in rows]
-
-
 def exclude(session: Session, keys: Sequence[UUID]) -> set[UUID]:
     """These are out with their group, but for what a person judged meanwhile; which they are. What their own checks said stays."""
     return _with_group(session, keys, Action.EXCLUDE)

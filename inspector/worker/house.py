@@ -13,13 +13,13 @@ from sqlalchemy import Engine
 
 from inspector import catalog, learning, logs, policy, quarantine, queue, retention
 from inspector.anomaly.fitting import fit_apart
-from inspector.audit import Auditor, LateAuditor, Pace
+from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
 from inspector.queue import Doorbell
 from inspector.retention import Keeping
 from inspector.settings import Settings, load
-from inspector.store import decisions, groups, work
+from inspector.store import decisions, groups, look_backs, work
 from inspector.store.segments import SegmentReader
 from inspector.store.session import connect, transaction
 from inspector.store.work import Lane
@@ -86,6 +86,7 @@ class House:
         """Close groups that nothing comes to any more, and late checks that are overdue; ring where anything waits."""
         with transaction(self.engine) as session:
             work.add_groups(session, groups.close_quiet(session, self.settings.group_quiet_s))
+            look_back.keep(session, look_backs.left(session, self.settings.lease_s))
         self.late.give_up()
         with transaction(self.engine) as session:
             waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}

@@ -36,6 +36,7 @@ def upgrade() -> None:
     sa.Column('created_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.PrimaryKeyConstraint('id')
     )
+    op.create_index('environment_version_not_active', 'environment_version', ['id'], unique=False, postgresql_where=sa.text("state <> 'active'"))
     op.create_index('environment_version_name', 'environment_version', ['environment', 'version'], unique=True)
     op.create_table('finding',
     sa.Column('key', sa.Uuid(), nullable=False),
@@ -46,6 +47,12 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('key', 'position')
     )
     op.create_index('finding_by_check', 'finding', ['check_version', 'key'], unique=False, postgresql_where=sa.text('deciding'))
+    op.create_table('look_back',
+    sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
+    sa.Column('keys', sa.LargeBinary(), nullable=False),
+    sa.Column('promised_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.PrimaryKeyConstraint('id')
+    )
     op.create_table('patch',
     sa.Column('key', sa.Uuid(), nullable=False),
     sa.Column('field', sa.Text(), nullable=False),
@@ -367,8 +374,10 @@ def downgrade() -> None:
     op.drop_table('project')
     op.drop_table('policy')
     op.drop_table('patch')
+    op.drop_table('look_back')
     op.drop_index('finding_by_check', table_name='finding', postgresql_where=sa.text('deciding'))
     op.drop_table('finding')
+    op.drop_index('environment_version_not_active', table_name='environment_version', postgresql_where=sa.text("state <> 'active'"))
     op.drop_index('environment_version_name', table_name='environment_version')
     op.drop_table('environment_version')
     op.drop_index('decision_by_key', table_name='decision', postgresql_where=sa.text('key IS NOT NULL'))

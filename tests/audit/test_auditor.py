@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from inspector import quarantine, review
-from inspector.audit import Pace
+from inspector.audit import Pace, look_back
 from inspector.check import Cause, Check, Finding, Tier, Trajectory, check
 from inspector.errors import BadSubmission, Unknown
 from inspector.review import JudgementOfPerson
-from inspector.store import environments, runs, states
+from inspector.store import environments, look_backs, runs, states
 from inspector.store.session import transaction
 from inspector.task import Declaration, RewardDeclaration, State
 from inspector.verdict import Action, Mode, Outcome, Scope, Verdict
@@ -101,6 +101,33 @@ def test_the_same_steps_with_another_reward_flag_both_whatever_came_first(desk: 
             desk.audit()
     desk.audit()
     assert [desk.stored(id_).action for id_ in "ab"] == [Action.EXCLUDE] * 2
+
+
+def test_twins_are_told_of_although_the_worker_died_after_its_commit(desk: Desk) -> None:
+    desk.post(episode("a", says="the same", reward=1.0))
+    desk.audit()
+    desk.post(episode("b", says="the same", reward=0.0, verifier=None))
+    auditor = desk.auditor()
+    claims = auditor.claim()
+    auditor._close(claims, auditor._inspect(claims))  # and nothing more
+    with transaction(desk.engine) as session:
+        look_back.keep(session, look_backs.left(session, 60))
+    assert (desk.audit(), desk.stored("a").action) == (0, Action.KEEP), "it may still be in hand"
+    with transaction(desk.engine) as session:
+        look_back.keep(session, look_backs.left(session, 0))
+    desk.audit()
+    assert desk.stored("a").action is Action.EXCLUDE
+    with transaction(desk.engine) as session:
+        assert look_backs.left(session, 0) == [], "nothing is promised any more"
+
+
+def test_twins_are_found_beside_any_number_of_other_tasks_with_the_same_steps(desk: Desk) -> None:
+    desk.post(*(episode(f"other{at}", says="the same", task={"id": f"other{at}"}) for at in range(12)))
+    desk.audit()
+    for id_, reward in (("a", 1.0), ("b", 0.0)):
+        desk.post(episode(id_, says="the same", reward=reward, verifier=None))
+        desk.audit()
+    assert [desk.stored(id_).action for id_ in ("a", "b", "other0")] == [Action.EXCLUDE, Action.EXCLUDE, Action.KEEP]
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one block", "one after the other"])

@@ -13,7 +13,7 @@ from psycopg import sql
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from inspector.store import decisions, environments, groups, runs, trajectories, verdicts, work
+from inspector.store import decisions, environments, groups, look_backs, runs, states, trajectories, verdicts, work
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
 from inspector.store.verdicts import TRIAGE_SCAN
@@ -31,6 +31,8 @@ INSERT INTO feed (project, epoch, last) SELECT id, uuid, {SIZE} FROM project;
 INSERT INTO environment_version (environment, version) SELECT 'team/e' || e, '1' FROM generate_series(1, {ROWS}) e;
 INSERT INTO project_environment (project, environment_version) SELECT 1 + (id > {SIZE})::int, id FROM environment_version;
 INSERT INTO task (environment_version, task) SELECT id, 't' FROM environment_version;
+UPDATE task SET state = 'retired' WHERE id % 10000 = 0;
+UPDATE environment_version SET state = 'watch' WHERE id % 10000 = 0;
 INSERT INTO run (project, run) SELECT 1 + (r > {SIZE})::int, 'r' || r FROM generate_series(1, {ROWS}) r;
 INSERT INTO rollout_group (project, run, name, closed, audited, touched_at)
  SELECT 1, g, 'g', g % 10 > 0, 1, now() - interval '1 day' * (g % 2) FROM generate_series(1, {ROWS}) g;
@@ -133,7 +135,10 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "the newest of a run": (lambda s: runs.shares(s, 1, 30), "trajectory_by_run", 60),
     "the same steps as half of all": (lambda s: trajectories.twins(s, OURS, [0, 1]), "verdict_content", 16),
     "known ids": (lambda s: trajectories.known(s, OURS, [f"i{n}" for n in range(500)]), "trajectory_id", 500),
-    "fresh work": (lambda s: work._lease(s, "claims = 0", "priority, id", 500, 1 << 24, 30), "work_next", 500),
+    "twins of a block": (lambda s: look_backs.disagreeing(s, [UUID(int=n + 1) for n in range(500)]), "verdict_content", 500 * 8),
+    "the oldest of all": (lambda s: trajectories.any_before(s, OURS, MIDDLE), "trajectory_newest", 1),
+    "states": (lambda s: states.page(s, OURS, None, LIMIT), "task_not_active", LIMIT),
+    "fresh work": (lambda s: work._lease(s, "lane = 0 AND claims = 0", "priority, id", 500, 1 << 24, 30), "work_next", 500),
     "suspect work": (lambda s: work._lease(s, "claims = 1 AND until < statement_timestamp()", "until", 16, 1 << 24, 30), "work_leased", 500),
     "quiet groups": (lambda s: groups.close_quiet(s, 60, LIMIT), "rollout_group_open", LIMIT),
 }

@@ -1,0 +1,53 @@
+"""Promises to tell earlier trajectories of the twins that a closed block brought; kept after its commit, and found by the sweep where a worker died."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlmodel import Session
+
+from inspector.store.session import driver
+
+
+def add(session: Session, keys: Sequence[UUID]) -> int:
+    """Promise it for these trajectories; the promise's id."""
+    row = driver(session).execute("INSERT INTO look_back (keys) VALUES (%s) RETURNING id", (b"".join(key.bytes for key in keys),)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def left(session: Session, older_s: float, limit: int = 20) -> list[int]:
+    """Promises that were made so long ago that who made them will not keep them."""
+    rows = driver(session).execute(
+        "SELECT id FROM look_back WHERE promised_at < statement_timestamp() - make_interval(secs => %s) ORDER BY id LIMIT %s", (older_s, limit)
+    )
+    return [int(row[0]) for row in rows.fetchall()]
+
+
+def take(session: Session, ids: Sequence[int]) -> list[UUID]:
+    """The trajectories of these promises, which are kept with this transaction; none where another keeps them at this moment."""
+    rows = driver(session).execute(
+        "DELETE FROM look_back WHERE id IN (SELECT id FROM look_back WHERE id = ANY(%s) FOR UPDATE SKIP LOCKED) RETURNING keys", (list(ids),)
+    )
+    packed = b"".join(bytes(row[0]) for row in rows.fetchall())
+    return [UUID(bytes=packed[at : at + 16]) for at in range(0, len(packed), 16)]
+
+
+def disagreeing(session: Session, keys: Sequence[UUID]) -> list[tuple[int, UUID]]:
+    """(project, key) of these trajectories, and of the eight oldest of their task with the same steps, where two rewards differ.
+
+    What a person judged and what is quarantined is left out.
+    """
+    rows = driver(session).execute(
+        "WITH mine AS MATERIALIZED (SELECT v.project, v.content, v.key, t.task, t.reward FROM verdict v JOIN trajectory t USING (key)"
+        " WHERE v.key = ANY(%s) AND v.content IS NOT NULL),"
+        " near AS MATERIALIZED (SELECT m.*, s.key AS other FROM mine m CROSS JOIN LATERAL"
+        " (SELECT key FROM verdict v WHERE v.project = m.project AND v.content = m.content ORDER BY key LIMIT 8) s WHERE s.key <> m.key),"
+        " pairs AS (SELECT n.project, n.key AS one, n.other FROM near n JOIN trajectory o ON o.key = n.other"
+        " WHERE o.task + 0 = n.task AND o.reward IS DISTINCT FROM n.reward)"  # + 0: or the index of the task is walked
+        " SELECT DISTINCT p.project, v.key FROM pairs p CROSS JOIN LATERAL unnest(ARRAY[p.one, p.other]) AS k(key) JOIN verdict v ON v.key = k.key"
+        " WHERE v.verdict < 3 AND NOT v.by_person ORDER BY 1, 2",
+        (list(keys),),
+    )
+    return [(int(project), key) for project, key in rows.fetchall()]
