@@ -129,7 +129,7 @@ class Service:
         until(lambda: all(follower.last >= last or follower.faults for follower in followers), RECOVERY_S, "the followers are at the end of the feed")
         for follower in followers:
             follower.stop()
-        return lost(self.url, self.keys["owner"], ledger) + contradictions(self.stack.database_url, ledger, followers)
+        return lost(self.url, self.keys["owner"], self.stack.database_url, self.store, ledger) + contradictions(self.stack.database_url, ledger, followers)
 
 
 @contextmanager
