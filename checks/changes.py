@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from inspector.actions import Action, Kind, actions
+from inspector.actions import CHANGES, Action, Kind, actions
 from inspector.check import Declaration, Trajectory
 from inspector.trajectory import Source, text_of
 
@@ -48,7 +48,17 @@ def is_protected(path: str, declaration: Declaration) -> bool:
 
 
 def task_asks_for_tests(trajectory: Trajectory) -> bool:
-    """Whether the task itself wants tests to be written or changed."""
+    """Whether the task itself wants tests to be written or changed; read once for all checks."""
+    kept = _ASKING.get(trajectory)
+    if kept is None:
+        kept = _ASKING[trajectory] = _asks_for_tests(trajectory)
+    return kept
+
+
+_ASKING: WeakKeyDictionary[Trajectory, bool] = WeakKeyDictionary()
+
+
+def _asks_for_tests(trajectory: Trajectory) -> bool:
     first = next((text_of(step.message) for _, step in trajectory.own_steps if step.source is Source.USER), "")[:20_000]
     return any(not _FORBIDDEN.search(first[max(0, found.start() - 80) : found.start()]) for found in _ASKED.finditer(first))
 
@@ -94,7 +104,7 @@ def _files(trajectory: Trajectory) -> _Files:
 def _told_apart(trajectory: Trajectory) -> _Files:
     own: dict[str, list[str]] = {}  # by name, the paths of the agent's own files
     there, fresh, named = [], [], _Named(trajectory)
-    for action in actions(trajectory).of(Kind.WRITE, Kind.EDIT, Kind.DELETE):
+    for action in actions(trajectory).of(*CHANGES):
         path = action.path.removeprefix("./")
         name = path.rstrip("/").rpartition("/")[2]
         if not name or any(_same(path, mine) for mine in own.get(name, ())):

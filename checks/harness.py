@@ -119,7 +119,7 @@ def tool_output_imagined(trajectory: Trajectory) -> Iterator[Finding]:
     """
     for at, step in trajectory.own_steps:
         text = text_of(step.message) if step.source is Source.AGENT else ""
-        if not any(mark in text for mark in _MARKS):
+        if not ("<" in text or "Observation:" in text or "[TOOL_RESULTS]" in text) or not any(mark in text for mark in _MARKS):
             continue
         fences = [block.span() for block in _FENCE.finditer(text)] if "```" in text else []
         for imagined in _IMAGINED.finditer(text):
@@ -152,15 +152,20 @@ def same_action_to_the_end(trajectory: Trajectory, *, times: Annotated[int, msgs
 
     The policy is stuck, and most of its tokens are a loop. `times` is how many equal actions in a row are one.
     """
-    acting = [(at, step) for at, step in trajectory.own_steps if step.source is Source.AGENT and step.tool_calls]
-    if len(acting) < times:
+    steps = trajectory.steps
+    acting = (at for at in reversed(range(len(steps))) if (step := steps[at]).tool_calls and step.source is Source.AGENT and not step.is_copied_context)
+    final = next(acting, None)
+    if final is None:
         return
-    last = _deed(acting[-1][1])
-    same = next((number for number, (_, step) in enumerate(reversed(acting)) if _deed(step) != last), len(acting))
+    last = _deed(steps[final])
+    first, same = final, 1
+    for at in acting:
+        if _deed(steps[at]) != last:
+            break
+        first, same = at, same + 1
     if same >= times:
         if last[1] == ((),):
             raise Inconclusive(f"the last {same} actions are the same, but what came back was not recorded")
-        first, final = acting[-same][0], acting[-1][0]
         yield Finding(message=f"the last {same} actions are the same, and so are their answers (steps {first} to {final})", score=0.9)
 
 

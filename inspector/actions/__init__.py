@@ -5,11 +5,11 @@
             yield Finding(message=f"it changed {action.path}", spans=(action.span,))
 
 Shell is parsed by tree-sitter and Python by ast, both within bounds; what cannot be parsed stays text and is listed in
-`unread`. Nothing is ever run, and no path is looked up.
+`unread`. A shell line that cannot change a file is parsed only for those who ask for commands or reads. Nothing is ever run, and no path is looked up.
 """
 
 from inspector.actions.program import dotted, fragment
-from inspector.actions.reading import Actions, actions
+from inspector.actions.reading import CHANGES, Actions, actions
 from inspector.actions.words import Action, Kind, Passage, Unread
 
-__all__ = ["Action", "Actions", "Kind", "Passage", "Unread", "actions", "dotted", "fragment"]
+__all__ = ["CHANGES", "Action", "Actions", "Kind", "Passage", "Unread", "actions", "dotted", "fragment"]

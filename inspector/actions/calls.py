@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Any
 
 from inspector.actions import patches, program
@@ -25,13 +26,17 @@ _PATCHES = ("patch", "diff", "input", "unified_diff", "changes")
 _SHELL = re.compile(r"(^|[._-])(bash|shell|sh|terminal|cmd|command|exec|execute|run|console|keystrokes|subprocess)([._-]|$)|bash|shell|terminal", re.IGNORECASE)
 _PYTHON = re.compile(r"python|jupyter|notebook_cell|code_interpreter|run_code|execute_code|run_cell|^code$", re.IGNORECASE)
 _FILES = re.compile(r"file|edit|write|create|save|append|replace|patch|read|view|open|cat|delete|remove|move|rename", re.IGNORECASE)
+_BESIDE = {  # arguments beside a shell line that mean nothing for what it does
+    *("timeout", "timeout_s", "timeout_ms", "timeout_seconds", "duration", "wait", "is_input", "is_blocking", "blocking", "background"),
+    *("run_in_background", "restart", "description", "security_risk", "thought", "explanation", "session_id", "workdir", "cwd"),
+}
 _EDIT_VERBS = {"view", "create", "str_replace", "insert", "undo_edit", "delete", "write", "read", "append", "edit"}
 
 
 def of_call(call: ToolCall, step: int, number: int) -> Found:
     """What one tool call does. A call of a tool that is none of ours to know is an action of kind `tool`."""
     args = _Arguments(call.arguments, step, number)
-    name = call.function_name.rpartition("__")[2].rpartition(".")[2] or call.function_name
+    name = _last(call.function_name)
     verb = args.get("command")
     if isinstance(verb, str) and verb in _EDIT_VERBS and args.first(_PATHS):
         yield from _file(verb, args)
@@ -47,6 +52,27 @@ def of_call(call: ToolCall, step: int, number: int) -> Found:
         yield Action(Kind.TOOL, args.whole(), path=call.function_name)
 
 
+def line_of(call: ToolCall) -> str | None:
+    """The shell line of a call that is nothing else."""
+    names = list(call.arguments) if len(call.arguments) == 1 else [name for name in call.arguments if name not in _BESIDE]
+    if len(names) != 1 or not _runs_lines(call.function_name):
+        return None
+    [name] = names
+    line = call.arguments[name]
+    return line if name in _SURELY and isinstance(line, str) and line else None
+
+
+@lru_cache(1000)
+def _runs_lines(tool: str) -> bool:
+    """Whether what is surely a line is taken for one, and not for Python."""
+    return not _PYTHON.search(_last(tool))
+
+
+def _last(tool: str) -> str:
+    """The name without the server or the class that it is of."""
+    return tool.rpartition("__")[2].rpartition(".")[2] or tool
+
+
 class _Arguments:
     def __init__(self, values: Mapping[str, Any], step: int, number: int) -> None:
         self._values, self._step, self._number = values, step, number
@@ -56,8 +82,13 @@ class _Arguments:
 
     def first(self, names: tuple[str, ...]) -> str | None:
         """The first of these arguments that holds something, by its own name."""
+        return next((self._given[name] for name in names if name in self._given), None)
+
+    @cached_property
+    def _given(self) -> dict[str, str]:
+        """By their names in small letters, those that hold something."""
         folded = {name.lower(): name for name in self._values}
-        return next((folded[name] for name in names if name in folded and self._values[folded[name]] not in (None, "", [], {})), None)
+        return {name: own for name, own in folded.items() if self._values[own] not in (None, "", [], {})}
 
     def text(self, names: tuple[str, ...]) -> str:
         name = self.first(names)

@@ -143,7 +143,7 @@ def _touch(command: Command) -> Touched:
 def _sed(command: Command) -> Touched:
     """`sed -i`, `perl -i`: the script, and the files that it is run over."""
     texts = [word.text for word in command.words[1:]]
-    if not any(text.startswith("--in-place") or (text[:1] == "-" and text[:2] != "--" and "i" in text.split("=")[0]) for text in texts):
+    if not any(text.startswith("--in-place") or (text[:1] == "-" and text[:2] != "--" and "i" in text.split("=")[0].split()[0]) for text in texts):
         return
     operands = [word.text for word in _operands(command.words[1:])]
     given = [texts[at + 1] for at, text in enumerate(texts[:-1]) if text in ("-e", "-pe", "-ne", "-pie", "--expression", "-f")]
@@ -219,7 +219,8 @@ def _carried(command: Command, passage: Passage, depth: int) -> Found:
 def _after(words: Sequence[Word], option: str) -> Word | None:
     """The word behind an option, `-lc` and `-ec` too."""
     for word, value in pairwise(words[1:]):
-        if word.text == option or (word.text[:1] == "-" and word.text[:2] != "--" and word.text.endswith(option[1:])):
+        text = word.text
+        if text == option or (text[:1] == "-" and text[:2] != "--" and text.endswith(option[1:]) and len(text.split()) == 1):
             return value
     return None
 

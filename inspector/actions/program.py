@@ -8,17 +8,15 @@ from __future__ import annotations
 import ast
 import shlex
 import textwrap
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 
+from inspector.actions import allowance
 from inspector.actions.words import Action, Kind, Passage, Unread
 
 PROGRAM_CHARS = 1 << 16
-ALL_CHARS = 1 << 19  # of all programs of a trajectory
 NODES = 20_000
 DEPTH = 20
-_OWN = threading.local()  # how much this thread has read of the trajectory at hand
 Found = Iterator[Action | Unread]
 _DELETING = {"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"}
 _MOVING = {"os.rename", "os.replace", "shutil.move"}
@@ -38,11 +36,6 @@ def parsed(text: str) -> ast.Module | None:
         return None
 
 
-def start_anew() -> None:
-    """Gives this thread the whole allowance for the programs of another trajectory."""
-    _OWN.chars = 0
-
-
 def fragment(text: str) -> ast.Module | None:
     """A piece of a program, as edits hold it: indented, or with its last block still open. None where it is no Python even so."""
     plain = textwrap.dedent(text.strip("\n"))
@@ -56,12 +49,13 @@ def fragment(text: str) -> ast.Module | None:
 def of_python(passage: Passage, shell: Callable[[Passage], Found]) -> Found:
     """The program itself, then what it does; `shell` reads the lines that it gives to a shell."""
     yield Action(Kind.CODE, passage.span(), text=passage.text, verbatim=passage.offset is not None)
-    lines = _Lines(passage.text)
-    _OWN.chars = getattr(_OWN, "chars", 0) + len(passage.text)
-    tree = parsed(lines.without_magic()) if _OWN.chars <= ALL_CHARS else None
-    if tree is None and _OWN.chars > ALL_CHARS:
-        yield Unread(passage.span(), f"more than {ALL_CHARS} characters of programs in one trajectory: the rest was not parsed")
+    allowed = allowance.current()
+    allowed.program_chars -= len(passage.text)
+    if allowed.program_chars < 0:
+        yield Unread(passage.span(), f"more than {allowance.PROGRAM_CHARS} characters of programs in one trajectory: the rest was not parsed")
         return
+    lines = _Lines(passage.text)
+    tree = parsed(lines.without_magic())
     if tree is None:
         yield Unread(passage.span(), "it is no Python that could be parsed")
         return

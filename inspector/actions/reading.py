@@ -1,34 +1,96 @@
-"""Reads a trajectory's actions once, and keeps them for as long as it lives."""
+"""Reads a trajectory's actions as far as somebody asks, each call once, and keeps them for as long as it lives."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from inspector.actions import program, shell
-from inspector.actions.calls import of_call
+from inspector.actions import allowance
+from inspector.actions.allowance import Allowance
+from inspector.actions.calls import line_of, of_call
 from inspector.actions.fenced import acts_by_fences, of_message
+from inspector.actions.glance import may_change, may_hold
 from inspector.actions.words import Action, Kind, Passage, Unread
 from inspector.trajectory import Source, Step, Trajectory
 from inspector.verdict import Span
 
 ACTIONS = 20_000  # of one trajectory
+CHANGES = frozenset({Kind.WRITE, Kind.EDIT, Kind.DELETE})
 _EDIT = re.compile(r"\s*edit(?: (\d+:\d+|\S+ \d+:\d+))?[ \t]*\n(.*?)\n?end_of_edit\s*", re.DOTALL)
+_WINDOWED = ("edit", "open", "crea")
 _OPEN = re.compile(r"\s*(?:open|create)\s+[\"']?([^\s\"']+)")
+Found = Action | Unread
 
 
-@dataclass(frozen=True, slots=True)
+class _Deed(NamedTuple):
+    """One tool call, or the blocks of one message."""
+
+    read: Callable[..., Iterator[Found]]
+    arguments: tuple[Any, ...]
+    line: str | None  # the shell line, where it is nothing else
+
+
 class Actions:
     """Everything that the agent did, in order; what compaction copied is left out."""
 
-    done: tuple[Action, ...]
-    unread: tuple[Unread, ...] = ()  # what could not be parsed, and was read as text alone
+    def __init__(self, deeds: Sequence[_Deed]) -> None:
+        self._deeds = deeds
+        self._found: dict[int, tuple[Found, ...]] = {}
+        self._allowance = Allowance()
+        self._left = ACTIONS
 
-    def of(self, *kinds: Kind) -> Iterator[Action]:
-        """The actions of these kinds."""
-        return (action for action in self.done if action.kind in kinds)
+    def of(self, *kinds: Kind, word: str = "") -> Iterator[Action]:
+        """The actions of these kinds. With a word, those that do not have it in a command, a path or a text may be left out: many are then never parsed."""
+        return (found for at in self._worth(kinds, word) for found in self._read(at) if isinstance(found, Action) and found.kind in kinds)
+
+    @cached_property
+    def done(self) -> tuple[Action, ...]:
+        """All of them."""
+        return tuple(found for at in range(len(self._deeds)) for found in self._read(at) if isinstance(found, Action))
+
+    @cached_property
+    def unread(self) -> tuple[Unread, ...]:
+        """What could not be parsed, and was read as text alone."""
+        return tuple(found for at in range(len(self._deeds)) for found in self._read(at) if isinstance(found, Unread))
+
+    def _worth(self, kinds: tuple[Kind, ...], word: str) -> Sequence[int]:
+        """The deeds that may hold such actions."""
+        if CHANGES.issuperset(kinds):
+            return self._changing
+        if word and may_hold(self._lines, word):
+            return [at for at, deed in enumerate(self._deeds) if deed.line is None or may_hold(deed.line, word)]
+        return self._others if word else range(len(self._deeds))
+
+    @cached_property
+    def _changing(self) -> Sequence[int]:
+        if not may_change(self._lines):
+            return self._others
+        return [at for at, deed in enumerate(self._deeds) if deed.line is None or may_change(deed.line)]
+
+    @cached_property
+    def _others(self) -> Sequence[int]:
+        return [at for at, deed in enumerate(self._deeds) if deed.line is None]
+
+    @cached_property
+    def _lines(self) -> str:
+        return "\n".join(deed.line for deed in self._deeds if deed.line is not None)
+
+    def _read(self, at: int) -> tuple[Found, ...]:
+        if at not in self._found:
+            allowance.draw_on(self._allowance)
+            read, arguments, _ = self._deeds[at]
+            self._found[at] = tuple(self._bounded(read(*arguments))) if self._left >= 0 else ()
+            self._left -= len(self._found[at])
+        return self._found[at]
+
+    def _bounded(self, found: Iterator[Found]) -> Iterator[Found]:
+        yield from islice(found, self._left)
+        if more := next(found, None):
+            yield Unread(more.span, f"more than {ACTIONS} actions: the rest was not read")
 
 
 _KEPT: WeakKeyDictionary[Trajectory, Actions] = WeakKeyDictionary()
@@ -38,46 +100,39 @@ def actions(trajectory: Trajectory) -> Actions:
     """What the agent did; read once for all checks."""
     kept = _KEPT.get(trajectory)
     if kept is None:
-        kept = _KEPT[trajectory] = _read(trajectory)
+        kept = _KEPT[trajectory] = Actions(list(_deeds(trajectory)))
     return kept
 
 
-def _read(trajectory: Trajectory) -> Actions:
-    shell.start_anew()
-    program.start_anew()
-    done: list[Action] = []
-    unread: list[Unread] = []
-    for found in _found(trajectory):
-        if isinstance(found, Unread):
-            unread.append(found)
-        elif len(done) < ACTIONS:
-            done.append(found)
-        else:
-            unread.append(Unread(found.span, f"more than {ACTIONS} actions: the rest was not read"))
-            break
-    return Actions(tuple(done), tuple(unread))
-
-
-def _found(trajectory: Trajectory) -> Iterator[Action | Unread]:
-    fences = acts_by_fences(trajectory)
-    steps = trajectory.steps
+def _deeds(trajectory: Trajectory) -> Iterator[_Deed]:
+    if acts_by_fences(trajectory):
+        yield from _messages(trajectory)
+        return
     opened = ""  # the file that SWE-agent's `edit` speaks of
+    for at, step in enumerate(trajectory.document.steps):
+        if not (calls := step.tool_calls) or step.is_copied_context:
+            continue
+        for number, call in enumerate(calls):
+            command = call.arguments.get("command")
+            if isinstance(command, str) and command.lstrip()[:4] in _WINDOWED:
+                if edit := _EDIT.fullmatch(command):
+                    yield _Deed(_windowed, (edit, opened, Passage(command, Span(step=at, field=f"tool_calls[{number}].arguments.command"))), None)
+                    continue
+                if named := _OPEN.match(command):
+                    opened = named[1]
+            yield _Deed(of_call, (call, at, number), line_of(call))
+
+
+def _messages(trajectory: Trajectory) -> Iterator[_Deed]:
+    steps = trajectory.steps
     for at, step in trajectory.own_steps:
-        if fences:
-            yield from of_message(step, at, answered=_answered(step, steps[at + 1] if at + 1 < len(steps) else None))
-        for number, call in enumerate(step.tool_calls or ()):
-            line = call.arguments.get("command")
-            if isinstance(line, str) and (edit := _EDIT.fullmatch(line)):
-                yield _windowed(edit, opened, Passage(line, Span(step=at, field=f"tool_calls[{number}].arguments.command")))
-                continue
-            if isinstance(line, str) and (named := _OPEN.match(line)):
-                opened = named[1]
-            yield from of_call(call, at, number)
+        answered = _answered(step, steps[at + 1] if at + 1 < len(steps) else None)
+        yield _Deed(partial(of_message, answered=answered), (step, at), None)
 
 
 def _answered(step: Step, after: Step | None) -> bool:
     return step.observation is not None or (after is not None and after.source is not Source.AGENT)
 
 
-def _windowed(edit: re.Match[str], opened: str, passage: Passage) -> Action:
-    return Action(Kind.EDIT, passage.span(*edit.span(2)), path=opened, text=edit[2], via="edit", verbatim=True)
+def _windowed(edit: re.Match[str], opened: str, passage: Passage) -> Iterator[Found]:
+    yield Action(Kind.EDIT, passage.span(*edit.span(2)), path=opened, text=edit[2], via="edit", verbatim=True)

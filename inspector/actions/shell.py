@@ -11,20 +11,23 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import tree_sitter
 import tree_sitter_bash
 
+from inspector.actions import allowance
+from inspector.actions.allowance import SHELL_S
 from inspector.actions.prefixes import strip
 from inspector.actions.words import Passage, Word
 
 SHELL_CHARS = 1 << 17
 PARSE_S = 0.25  # of CPU, for one text
-ALL_S = 1.0  # of CPU, for all texts of a trajectory
 COMMANDS = 500  # of one shell line
 WORD_DEPTH = 20
+REPEATED_CHARS, REPEATED = 2000, 2000  # agents repeat themselves: so many short texts are kept as they were parsed
 _CHUNK = 1 << 14
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _IN_QUOTES = re.compile(r'\\([$`"\\\n])')
@@ -38,7 +41,7 @@ class Unparsable(Exception):
 
 @dataclass(slots=True)
 class Command:
-    """One simple command."""
+    """One simple command. Texts that come again share theirs: nobody changes it once it is read."""
 
     start: int
     end: int
@@ -55,11 +58,16 @@ class Command:
         return self.words[0].text.rpartition("/")[2] if self.words else ""
 
 
-def commands(passage: Passage) -> tuple[list[Command], bool]:
+def commands(passage: Passage) -> tuple[Sequence[Command], bool]:
     """The simple commands in order, those inside substitutions, functions and loops too; and whether all of it could be parsed. Raises Unparsable."""
     if len(passage.text) > SHELL_CHARS:
         raise Unparsable(f"{len(passage.text)} characters are more than are parsed")
-    return _Reader(passage.text).read()
+    return _read_once(passage.text) if len(passage.text) <= REPEATED_CHARS else _Reader(passage.text).read()
+
+
+@lru_cache(REPEATED)
+def _read_once(text: str) -> tuple[Sequence[Command], bool]:
+    return _Reader(text).read()
 
 
 class _Reader:
@@ -129,10 +137,12 @@ class _Reader:
                 return
 
     def _file(self, node: Any, command: Command) -> None:
+        targets = node.children_by_field_name("destination")
+        command.words += [self._word(behind) for behind in targets[1:]]  # `rm > log a b`: the grammar takes them for targets too
         operator = next((child.type for child in node.children if ">" in child.type), None)
-        if operator is None or not node.named_children or ">&" in operator:
+        if operator is None or not targets or ">&" in operator:
             return
-        target = self._word(node.named_children[-1])
+        target = self._word(targets[0])
         if target.text not in ("/dev/null", "/dev/stdout", "/dev/stderr"):
             command.writes.append((target, ">>" in operator))
 
@@ -166,9 +176,9 @@ class _Reader:
     def _value(self, node: Any, depth: int) -> str:
         text = self._text(node)
         if node.type == "raw_string":
-            return text[1:-1]
-        if node.type == "string":
-            return _IN_QUOTES.sub(lambda found: "" if found[1] == "\n" else found[1], text[1:-1])
+            return text.removeprefix("'").removesuffix("'")
+        if node.type == "string":  # whose end may be missing
+            return _IN_QUOTES.sub(lambda found: "" if found[1] == "\n" else found[1], text.removeprefix('"').removesuffix('"'))
         if node.type == "ansi_c_string":
             return text[2:-1].replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'")
         if node.type == "concatenation" and depth < WORD_DEPTH:
@@ -193,23 +203,18 @@ def _starts(text: str) -> list[int]:
 def _parsed(data: bytes) -> Any:
     if not hasattr(_OWN, "parser"):
         _OWN.parser = tree_sitter.Parser(_LANGUAGE)
-    began, left = time.thread_time(), getattr(_OWN, "left", ALL_S)
-    if left <= 0:
-        raise Unparsable(f"the {ALL_S:g} s for all commands of a trajectory were used up before")
-    until = began + min(PARSE_S, left)
+    began, allowed = time.thread_time(), allowance.current()
+    if allowed.shell_s <= 0:
+        raise Unparsable(f"the {SHELL_S:g} s for all commands of a trajectory were used up before")
+    until = began + min(PARSE_S, allowed.shell_s)
     try:
         tree = _OWN.parser.parse(lambda at, _: data[at : at + _CHUNK], progress_callback=lambda *_: time.thread_time() > until)
     except ValueError as error:
         _OWN.parser.reset()
         raise Unparsable("it takes too long to parse") from error
     finally:
-        _OWN.left = left - (time.thread_time() - began)
+        allowed.shell_s -= time.thread_time() - began
     return tree.root_node
-
-
-def start_anew() -> None:
-    """Gives this thread the whole time for the commands of another trajectory."""
-    _OWN.left = ALL_S
 
 
 def _last(inside: Sequence[Command], node: Any, at: Any) -> Command:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.actions import Action, Kind, actions
+from inspector.actions import CHANGES, Action, Kind, actions
 from inspector.signatures.places import Field, Place
 from inspector.trajectory import Trajectory
 
 
 def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str]:
     """The texts of those places in the order of the actions, and all of them joined by line feeds."""
-    texts = [text for place, text, _ in _texts(trajectory) if place in places]
+    texts = [text for place, text, _ in _texts(trajectory, places) if place in places]
     return texts, "\n".join(texts)
 
 
 def addresses_of(trajectory: Trajectory, places: frozenset[Place]) -> list[tuple[Place, Action]]:
     """The place and the action of each text that `texts_of` gives, in the same order."""
-    return [(place, action) for place, _, action in _texts(trajectory) if place in places]
+    return [(place, action) for place, _, action in _texts(trajectory, places) if place in places]
 
 
-def _texts(trajectory: Trajectory) -> Iterator[tuple[Place, str, Action]]:
-    for action in actions(trajectory).done:
+_CHANGED = frozenset({Place.WRITE_PATH, Place.WRITE_CONTENT, Place.EDIT_REMOVED})
+
+
+def _texts(trajectory: Trajectory, places: frozenset[Place]) -> Iterator[tuple[Place, str, Action]]:
+    read = actions(trajectory)
+    for action in read.of(*CHANGES) if places <= _CHANGED else read.done:
         if action.kind in (Kind.COMMAND, Kind.CODE):
             yield Place.COMMAND, action.text, action
         elif action.kind is Kind.READ:

@@ -50,6 +50,7 @@ def changes(command):
         ("python3 -c \"import subprocess as s, os; os.system('rm x')\"", [("delete", "x", "")]),
         ("patch -p1 <<'E'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\nE\n", [("edit", "x.py", "b\n")]),
         ("pytest 2>&1 | tail -5", []),
+        ("rm > log a 2>/dev/null b", [("write", "log", ""), ("delete", "a", ""), ("delete", "b", "")]),
     ],
 )
 def test_what_a_shell_line_changes(command, expected):
