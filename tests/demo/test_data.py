@@ -45,8 +45,10 @@ TOPICS = {
     "no_tool_called": "infrastructure",
     "output_imagined": "anomaly",
     "same_action_for_ever": "anomaly",
+    "unlike_its_environment": "anomaly",
 }
 SUSPECTED = {topic for topic, cause in TOPICS.items() if cause == "policy_exploit"} | {"no_tool_called"}  # by tier action: one alone flags
+SUSPECTED |= {"unlike_its_environment"}  # an anomaly of a check that answers for its errors
 TOLD = {"output_imagined", "same_action_for_ever"}  # anomalies: one alone is told, and moves no verdict
 ONLY_FLAGGED = {"atif_rule_broken", "counts_contradict_themselves"}  # defects that leave reward, group and tokens as they are
 DEFECTIVE = {id for id, expected in VERDICTS.items() if expected["checks"]}
