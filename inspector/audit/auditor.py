@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import deciding, group_work, isolation, late_answers, look_back, stops, subjects, usual
+from inspector.audit import counting, deciding, group_work, isolation, late_answers, look_back, stops, subjects, usual
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -34,7 +34,7 @@ from inspector.store.verdicts import NewVerdict
 from inspector.store.work import Claim
 from inspector.task import UNDECLARED
 from inspector.trajectory import EnvironmentRef, Header, TaskRef
-from inspector.verdict import Action, Outcome, Verdict
+from inspector.verdict import Action, Outcome
 
 log = structlog.get_logger()
 CLOSINGS = 3  # attempts at one block's closing transaction
@@ -216,7 +216,7 @@ class Auditor:
                 log.warning("lease lost", subjects=len(claims) - len(held))
             ours = self._up_to_date(session, [j for j in judged if j.audited.claim.id in held])
             earlier = verdicts.replace(session, [j.audited.subject.key for j in ours]) if ours else {}
-            self._count(session, ours, earlier)
+            self._count_members(session, ours, earlier)
             entries, watches = self.write(session, ours, earlier)
             mine = [c for c in claims if c.id in held]
             entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
@@ -250,7 +250,8 @@ class Auditor:
         if not judged:
             return {}, []
         judged = self._held(session, judged)
-        rows = {j.audited.subject.key: deciding.verdict_row(j, self.policy_id, earlier.get(j.audited.subject.key)) for j in judged}
+        rows = {j.audited.subject.key: counting.counted(j, deciding.verdict_row(j, self.policy_id, earlier.get(j.audited.subject.key))) for j in judged}
+        counting.learn(session, judged, rows, earlier)
         verdicts.add(session, list(rows.values()), [row for j in judged if j.audited.assessment.findings for row in deciding.finding_rows(j)])
         acted = [j for j in judged if j.judgement.action is not Action.KEEP]
         stopped, watches = stops.review(session, self.policy, acted, share=self.pace.stop_share, window=self.pace.stop_window) if acted else ([], [])
@@ -272,30 +273,16 @@ class Auditor:
         standing = states.of_tasks(session, waiting) if waiting else {}
         return [deciding.held(j, standing) if Outcome.PENDING in j.audited.assessment.outcomes else j for j in judged] if standing else judged
 
-    def _count(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> None:
-        """Members of groups, honest rewards and confirmed exploits; a second audit of a trajectory counts nothing again."""
+    @staticmethod
+    def _count_members(session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> None:
+        """Members of groups, and the groups that are to be decided; a second audit of a member counts it no second time."""
         members: dict[int, int] = {}
-        honest: dict[int, dict[int, tuple[int, float]]] = {}
-        exploits: dict[int, int] = {}
         for j in judged:
             subject = j.audited.subject
-            if subject.key in earlier:
-                if subject.group_id is not None:
-                    members.setdefault(subject.group_id, 0)  # counted already; its group is decided anew, but not before it is complete
-                continue
-            if subject.group_id is not None:
-                members[subject.group_id] = members.get(subject.group_id, 0) + 1
-            if j.judgement.confirmed_exploit:
-                exploits[subject.task] = exploits.get(subject.task, 0) + 1
-            if j.judgement.verdict is Verdict.ACCEPT and subject.reward is not None:
-                of_project = honest.setdefault(subject.project, {})
-                count, total = of_project.get(subject.environment_version, (0, 0.0))
-                of_project[subject.environment_version] = (count + 1, total + subject.reward)
+            if subject.group_id is not None:  # of a second audit its group is decided anew, but not before it is complete
+                members[subject.group_id] = members.get(subject.group_id, 0) + (subject.key not in earlier)
         projects = {j.audited.subject.group_id: j.audited.subject.project for j in judged}
         work.add_groups(session, sorted((projects[group], group) for group in groups.count_audited(session, members)))
-        for project in sorted(honest):
-            environments.learn_honest(session, project, honest[project])
-        environments.count_exploits(session, exploits)
 
 
 def log_all(session: Session, entries: Entries, judged: Sequence[Judged]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -35,11 +36,10 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
     waiting = {group for group, found in members.items() if any(late(wanted[group], m.selection) for m in found)}
     work.add_late(session, [(wanted[group], group) for group in waiting])
     entries: dict[int, list[Numbered]] = {}
-    exploits: dict[int, int] = {}
+    lost: list[Member] = []
     for group, found in sorted(members.items()):
         judged = policy.judge_group([_judgement(m) for m in found], [m.reward for m in found])
-        for at in judged.confirmed_exploits:
-            exploits[found[at].task] = exploits.get(found[at].task, 0) + 1
+        lost += [found[at] for at in judged.confirmed_exploits]
         if judged.action is Action.EXCLUDE:
             changed = verdicts.exclude(session, [m.key for m in found if ACTIONS[m.action] is not Action.EXCLUDE])
         else:  # it may have been decided before its last members, or their rewards, had come
@@ -48,9 +48,15 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
         logged = [_entry(m, names[group], run_names, now, judged, policy.name, final=final) for m in found if m.key in changed]
         if logged:
             entries.setdefault(wanted[group], []).extend(logged)
-    environments.count_exploits(session, exploits)
+    _count_exploits(session, lost)
     verdicts.finish(session, [m.key for group, found in members.items() if group not in waiting for m in found])
     return entries
+
+
+def _count_exploits(session: Session, lost: Sequence[Member]) -> None:
+    if lost:
+        new = verdicts.count_as_exploits(session, [m.key for m in lost])
+        environments.count_exploits(session, Counter(m.task for m in lost if m.key in new))
 
 
 def _ask_again_where_mixed(session: Session, wanted: dict[int, int], members: dict[int, list[Member]]) -> None:

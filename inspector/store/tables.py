@@ -287,6 +287,7 @@ class VerdictRow(SQLModel, table=True):
     final: bool = Field(default=False, sa_column=_column(Boolean))
     retry: bool = Field(default=False, sa_column=_column(Boolean))
     by_person: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))
+    counted: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))  # as what: bits of verdicts.Counted
     outcomes: bytes = Field(sa_column=_column(LargeBinary))  # one byte a check of the trajectory's selection
     notes: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # {check index: missing need or error}
 

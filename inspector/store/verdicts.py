@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import IntFlag
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,6 +15,13 @@ from inspector.errors import Unknown
 from inspector.store.codes import ACTION_CODE, ACTIONS, CAUSE_CODE, cause_of
 from inspector.store.session import driver
 from inspector.verdict import Action, Cause, Finding, Judgement, Mode, Outcome, Verdict
+
+
+class Counted(IntFlag):
+    """What a trajectory was counted as. The numbers are stored."""
+
+    HONEST = 1  # its reward is in the honest mean
+    EXPLOIT = 2  # it is a confirmed exploit of its task
 
 
 class NewVerdict(NamedTuple):
@@ -35,6 +43,7 @@ class NewVerdict(NamedTuple):
     seq: int | None
     outcomes: bytes
     notes: bytes | None
+    counted: int = 0
 
 
 class NewFinding(NamedTuple):
@@ -67,7 +76,7 @@ class Stored(NamedTuple):
 
 
 _COLUMNS = ", ".join(NewVerdict._fields)
-_TYPES = ["uuid", "int8", "int8", "float8", "float8", "int4", "int2", "int2", "int2", "bool", "bool", "bool", "bool", "int8", "bytea", "bytea"]
+_TYPES = ["uuid", "int8", "int8", "float8", "float8", "int4", "int2", "int2", "int2", "bool", "bool", "bool", "bool", "int8", "bytea", "bytea", "int2"]
 
 
 def row(key: UUID, project: int, content: int, policy: int, judged: Judgement, outcomes: bytes, notes: dict[int, str], *, final: bool) -> NewVerdict:
@@ -251,6 +260,14 @@ def admit(session: Session, keys: Sequence[UUID]) -> set[UUID]:
 def _with_group(session: Session, keys: Sequence[UUID], action: Action) -> set[UUID]:
     statement = "UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s) AND NOT by_person RETURNING key"
     return {row[0] for row in driver(session).execute(statement, (ACTION_CODE[action], list(keys))).fetchall()}
+
+
+def count_as_exploits(session: Session, keys: Sequence[UUID]) -> set[UUID]:
+    """These are confirmed exploits of their tasks; those that were not counted as such before."""
+    rows = driver(session).execute(
+        f"UPDATE verdict SET counted = counted | {Counted.EXPLOIT:d} WHERE key = ANY(%s) AND counted & {Counted.EXPLOIT:d} = 0 RETURNING key", (list(keys),)
+    )
+    return {row[0] for row in rows.fetchall()}
 
 
 def finish(session: Session, keys: Sequence[UUID]) -> None:

@@ -123,6 +123,7 @@ def upgrade() -> None:
     sa.Column('final', sa.Boolean(), nullable=False),
     sa.Column('retry', sa.Boolean(), nullable=False),
     sa.Column('by_person', sa.Boolean(), server_default='false', nullable=False),
+    sa.Column('counted', sa.SmallInteger(), server_default='0', nullable=False),
     sa.Column('outcomes', sa.LargeBinary(), nullable=False),
     sa.Column('notes', sa.LargeBinary(), nullable=True),
     sa.PrimaryKeyConstraint('key')
