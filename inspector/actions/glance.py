@@ -11,7 +11,6 @@ import re
 import re2
 
 _DISCARDED = re.compile(r">>?[ \t]*/dev/(?:null|stdout|stderr)(?=[\s;&|)]|\Z)|>&")  # redirections to no file
-_QUOTES = str.maketrans("", "", "'\"\\")
 _ALWAYS = (  # noqa: SIM905
     "rm unlink shred rmdir mv cp install ln rsync tee touch truncate dd eval str_replace_editor edit_anthropic str_replace_based_edit_tool create"
 ).split()
@@ -34,13 +33,17 @@ _PROGRAM = re2.compile(r"(?s)python.*(?:-\S*c(?:\W|$)|<<)")
 
 def may_change(line: str) -> bool:
     """Whether it may write, edit or delete a file. Of several lines joined by line feeds: whether any of them may."""
-    return _joins(line) or _CHANGING.search(_DISCARDED.sub(" ", line).translate(_QUOTES).encode("utf-8", "replace")) is not None
+    return _joins(line) or _CHANGING.search(_unquoted(_DISCARDED.sub(" ", line)).encode("utf-8", "replace")) is not None
 
 
 def may_hold(line: str, word: str) -> bool:
     """Whether a command, a path or a text in it may have this word, which has no quotes; a program may put it together."""
-    plain = line.translate(_QUOTES)
+    plain = _unquoted(line)
     return word in plain or _joins(line) or ("python" in plain and _PROGRAM.search(plain.encode("utf-8", "replace")) is not None)
+
+
+def _unquoted(line: str) -> str:
+    return line.replace("'", "").replace('"', "").replace("\\", "")
 
 
 def _joins(line: str) -> bool:

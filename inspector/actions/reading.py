@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import islice
-from typing import Any, NamedTuple
+from itertools import islice, zip_longest
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from inspector.actions import allowance
@@ -26,12 +26,8 @@ _OPEN = re.compile(r"\s*(?:open|create)\s+[\"']?([^\s\"']+)")
 Found = Action | Unread
 
 
-class _Deed(NamedTuple):
-    """One tool call, or the blocks of one message."""
-
-    read: Callable[..., Iterator[Found]]
-    arguments: tuple[Any, ...]
-    line: str | None  # the shell line, where it is nothing else
+# One tool call, or the blocks of one message: what reads it, what that takes, and the shell line where it is nothing else.
+_Deed = tuple[Callable[..., Iterator[Found]], tuple[Any, ...], str | None]
 
 
 class Actions:
@@ -62,22 +58,22 @@ class Actions:
         if CHANGES.issuperset(kinds):
             return self._changing
         if word and may_hold(self._lines, word):
-            return [at for at, deed in enumerate(self._deeds) if deed.line is None or may_hold(deed.line, word)]
+            return [at for at, (_, _, line) in enumerate(self._deeds) if line is None or may_hold(line, word)]
         return self._others if word else range(len(self._deeds))
 
     @cached_property
     def _changing(self) -> Sequence[int]:
         if not may_change(self._lines):
             return self._others
-        return [at for at, deed in enumerate(self._deeds) if deed.line is None or may_change(deed.line)]
+        return [at for at, (_, _, line) in enumerate(self._deeds) if line is None or may_change(line)]
 
     @cached_property
     def _others(self) -> Sequence[int]:
-        return [at for at, deed in enumerate(self._deeds) if deed.line is None]
+        return [at for at, (_, _, line) in enumerate(self._deeds) if line is None]
 
     @cached_property
     def _lines(self) -> str:
-        return "\n".join(deed.line for deed in self._deeds if deed.line is not None)
+        return "\n".join([line for _, _, line in self._deeds if line is not None])
 
     def _read(self, at: int) -> tuple[Found, ...]:
         if at not in self._found:
@@ -100,14 +96,14 @@ def actions(trajectory: Trajectory) -> Actions:
     """What the agent did; read once for all checks."""
     kept = _KEPT.get(trajectory)
     if kept is None:
-        kept = _KEPT[trajectory] = Actions(list(_deeds(trajectory)))
+        kept = _KEPT[trajectory] = Actions(_deeds(trajectory))
     return kept
 
 
-def _deeds(trajectory: Trajectory) -> Iterator[_Deed]:
+def _deeds(trajectory: Trajectory) -> list[_Deed]:
     if acts_by_fences(trajectory):
-        yield from _messages(trajectory)
-        return
+        return _messages(trajectory)
+    found: list[_Deed] = []
     opened = ""  # the file that SWE-agent's `edit` speaks of
     for at, step in enumerate(trajectory.document.steps):
         if not (calls := step.tool_calls) or step.is_copied_context:
@@ -116,18 +112,19 @@ def _deeds(trajectory: Trajectory) -> Iterator[_Deed]:
             command = call.arguments.get("command")
             if isinstance(command, str) and command.lstrip()[:4] in _WINDOWED:
                 if edit := _EDIT.fullmatch(command):
-                    yield _Deed(_windowed, (edit, opened, Passage(command, Span(step=at, field=f"tool_calls[{number}].arguments.command"))), None)
+                    place = Span(step=at, field=f"tool_calls[{number}].arguments.command")
+                    found.append((_windowed, (edit, opened, Passage(command, place)), None))
                     continue
                 if named := _OPEN.match(command):
                     opened = named[1]
-            yield _Deed(of_call, (call, at, number), line_of(call))
+            found.append((of_call, (call, at, number), line_of(call)))
+    return found
 
 
-def _messages(trajectory: Trajectory) -> Iterator[_Deed]:
+def _messages(trajectory: Trajectory) -> list[_Deed]:
     steps = trajectory.steps
-    for at, step in trajectory.own_steps:
-        answered = _answered(step, steps[at + 1] if at + 1 < len(steps) else None)
-        yield _Deed(partial(of_message, answered=answered), (step, at), None)
+    answered = [_answered(step, after) for step, after in zip_longest(steps, steps[1:])]
+    return [(partial(of_message, answered=answered[at]), (step, at), None) for at, step in trajectory.own_steps]
 
 
 def _answered(step: Step, after: Step | None) -> bool:
