@@ -9,12 +9,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 import psycopg
+import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import gates
 from inspector.bodies import Framed
-from inspector.errors import BadSubmission, Unavailable
+from inspector.errors import BadSubmission, StorageFull, Unavailable
 from inspector.gates import Admitted
 from inspector.keys import new_keys
 from inspector.queue import Doorbell
@@ -29,6 +30,7 @@ from inspector.store.stretches import Location, located, stretches_of
 from inspector.store.trajectories import NewTrajectory
 from inspector.verdict import Mode
 
+log = structlog.get_logger()
 ATTEMPTS = 5  # at the rows of one body, each time without those ids that came in meanwhile
 
 
@@ -152,22 +154,38 @@ class Intake:
         stretches = stretches_of(posting, keys, int(time.time() * 1000))
         places = located(stretches, self.writer.append(project.uuid, stretches))  # fdatasync has returned
         rows = {at: new_row(project.id, admitted, _given(keys[at]), places[at], references, self.selection) for at, admitted in fresh.items()}
+        written = [row.key for row in rows.values()]
+        try:
+            rows = self._add(project, rows, fresh, receipts)
+        except (Unavailable, StorageFull):
+            self._void(project, written)
+            raise
+        if len(rows) < len(written):
+            self._void(project, [key for key in written if key not in {row.key for row in rows.values()}])
+        for at, row in rows.items():
+            receipts[at] = Receipt(Status.CREATED, row.id, row.key, references.mode(fresh[at]))
+
+    def _add(self, project: Project, rows: dict[int, NewTrajectory], fresh: dict[int, Admitted], receipts: list[Receipt | None]) -> dict[int, NewTrajectory]:
+        """Those rows that are there now and were not before."""
         for _ in range(ATTEMPTS):
             try:
                 with transaction(self.engine) as session:
                     trajectories.add(session, list(rows.values()))
-                break
+                return rows
             except psycopg.errors.UniqueViolation:  # another post of the same id was faster; its rows are there now
                 with transaction(self.engine) as session:
                     self._recognise(session, project, fresh, receipts)
                 rows = {at: rows[at] for at in fresh}
             except psycopg.DataError:
-                rows = self._one_by_one(project, rows, fresh, receipts)
-                break
-        else:
-            raise Unavailable("other posts of the same ids keep coming in between")
-        for at, row in rows.items():
-            receipts[at] = Receipt(Status.CREATED, row.id, row.key, references.mode(fresh[at]))
+                return self._one_by_one(project, rows, fresh, receipts)
+        raise Unavailable("other posts of the same ids keep coming in between")
+
+    def _void(self, project: Project, keys: Sequence[UUID]) -> None:
+        """Note in the segments what is not acknowledged, for a rebuild; where that fails, a rebuild takes the first line of an id."""
+        try:
+            self.writer.void(project.uuid, keys)
+        except (Unavailable, StorageFull) as error:
+            log.warning("not voided", lines=len(keys), reason=str(error))
 
     def _one_by_one(
         self, project: Project, rows: dict[int, NewTrajectory], fresh: dict[int, Admitted], receipts: list[Receipt | None]

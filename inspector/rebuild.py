@@ -1,12 +1,13 @@
 """Restores the rows of trajectories from the segments: what was acknowledged outlives the database.
 
 Keys, declarations, reviews and decisions are not in the segments and do not come back. The restored project has another
-epoch, so that every follower starts from the snapshot, and every restored trajectory is audited again.
+epoch, so that every follower starts from the snapshot, and every restored trajectory is audited again. Of several lines of
+one id, as a race or a lost database leaves them, the first comes back that was not voided: that one was acknowledged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -45,19 +46,42 @@ class _Line(NamedTuple):
     admitted: Admitted
 
 
+class _Place(NamedTuple):
+    key: UUID
+    place: Location
+
+
 def rebuild(engine: Engine, root: Path, selection: int, *, progress: Callable[[Path], None] = lambda path: None) -> Restored:
     """Go through every segment of the store at `root` (as its writer has it), oldest first. May be run again, and beside a running service."""
-    reader = SegmentReader(root)
-    rows = present = files = 0
+    reader, paths = SegmentReader(root), files_below(root)
+    void = {key for path in paths for key in _voids(reader, path)}
+    rows = present = 0
     damaged: list[str] = []
-    for path in files_below(root):
+    last: dict[UUID, list[_Place]] = {}  # by project: what was voided, and comes back only where nothing else has its id
+    for path in paths:
         progress(path)
-        files += 1
         for project, block in _blocks(_records(reader, path, damaged), damaged):
-            added = _persistently(engine, project, block, selection)
+            last.setdefault(project, []).extend(_Place(line.key, line.place) for line in block if line.key in void)
+            taken = [line for line in block if line.key not in void]
+            added = _persistently(engine, project, taken, selection)
             rows += added
-            present += len(block) - added
-    return Restored(rows, present, files, tuple(damaged))
+            present += len(taken) - added
+    for project, places in last.items():
+        for at in range(0, len(places), BLOCK):
+            rows += _persistently(engine, project, list(_again(reader, project, places[at : at + BLOCK])), selection)
+    return Restored(rows, present, len(paths), tuple(damaged))
+
+
+def _voids(reader: SegmentReader, path: Path) -> list[UUID]:
+    try:
+        return list(reader.voids(path))
+    except CorruptSegment:  # it is reported when its lines are read
+        return []
+
+
+def _again(reader: SegmentReader, project: UUID, places: Sequence[_Place]) -> Iterator[_Line]:
+    for key, place in places:
+        yield _Line(key, place, gates.admit(reader.line(project, place), _NO_LIMITS))
 
 
 def files_below(root: Path) -> list[Path]:
@@ -113,7 +137,7 @@ def _restore(engine: Engine, project_uuid: UUID, block: list[_Line], selection: 
         missing: dict[str, _Line] = {}
         for line in block:
             if line.admitted.envelope.id not in known:
-                missing.setdefault(line.admitted.envelope.id, line)  # of a race for one id the first came through
+                missing.setdefault(line.admitted.envelope.id, line)
         references = refer(session, project, [line.admitted for line in missing.values()])
         rows = [new_row(project, line.admitted, line.key, line.place, references, selection) for line in missing.values()]
         trajectories.add(session, rows)

@@ -10,6 +10,7 @@ import pytest
 
 from inspector import rebuild
 from inspector.audit import selected
+from inspector.errors import Unavailable
 from inspector.intake import Intake, Posting, Project
 from inspector.rebuild import Restored
 from inspector.settings import Limits
@@ -170,3 +171,56 @@ def test_a_database_that_was_only_behind_gets_another_epoch_too(posted: Desk) ->
     assert restore(posted).rows == 1
     with transaction(posted.engine) as session:
         assert decisions.head(session, posted.project.id).epoch != before
+
+
+# --- several lines of one id -----------------------------------------------------------------------------------------
+
+
+def second_process(desk: Desk) -> Intake:
+    return Intake(desk.engine, SegmentWriter(desk.root, max_bytes=1 << 28), Bell(), desk.intake.selection, Limits())
+
+
+def test_of_a_race_for_one_id_the_acknowledged_line_comes_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loser has its line on the disk first, and its row last."""
+    winner, add = second_process(desk), trajectories.add
+    lines = {who: json.dumps(episode("a", says=who)).encode() for who in ("the loser", "the winner")}
+
+    def add_after_the_winner(*arguments: Any) -> None:
+        monkeypatch.setattr(trajectories, "add", add)
+        [receipt] = winner.accept(desk.project, Posting([lines["the winner"]], {}, None))
+        assert receipt.status == "created"
+        add(*arguments)
+
+    monkeypatch.setattr(trajectories, "add", add_after_the_winner)
+    [lost] = desk.intake.accept(desk.project, Posting([lines["the loser"]], {}, None))
+    assert lost.status == "conflict"
+    before = everything(desk)
+    lose(desk)
+    assert restore(desk).rows == 1
+    assert everything(desk) == before
+    assert everything(desk)["a"][2] == lines["the winner"]
+
+
+def test_what_was_refused_with_the_database_gives_way_to_what_was_posted_after_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> None:
+        raise Unavailable("the database is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trajectories, "add", away)
+        with pytest.raises(Unavailable):
+            desk.post(episode("a", says="first"), episode("b", says="only"))
+    desk.post(episode("a", says="second"))
+    lose(desk)
+    assert restore(desk).rows == 2
+    found = everything(desk)
+    assert b"second" in found["a"][2]
+    assert b"only" in found["b"][2], "it was not acknowledged, and nothing else has its id"
+
+
+def test_voids_do_not_disturb_who_reads_a_segment(desk: Desk) -> None:
+    desk.post(*POSTED[:5])
+    desk.intake.writer.void(desk.project.uuid, [desk.key("zero")])
+    desk.post(*POSTED[5:9])
+    assert len(everything(desk)) == 9
+    [path] = desk.root.rglob("*.seg")
+    assert list(SegmentReader(desk.root).voids(path)) == [desk.key("zero")]

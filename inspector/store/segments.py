@@ -97,6 +97,12 @@ class SegmentWriter:
             segment, offsets = self._write(project, encoded)
         return [[Location(segment, offset, line) for line in range(len(stretch.keys))] for stretch, offset in zip(stretches, offsets, strict=True)]
 
+    def void(self, project: UUID, keys: Sequence[UUID]) -> None:
+        """Note that the lines written under these keys are not acknowledged: a rebuild prefers any other line of their ids. Raises as `append`."""
+        encoded = encode(project, Stretch(int(self._clock() * 1000), (), (), (), (), void=tuple(keys)))
+        with self._lock:
+            self._write(project, [encoded])
+
     def rewrite(self, project: UUID, location: Location) -> list[tuple[UUID, Location]]:
         """First half of a deletion: append the other lines of the line's stretch anew. Commit their new places, then call `blank`."""
         reader = SegmentReader(self._root)
@@ -277,6 +283,16 @@ class SegmentReader:
         start, end = min(start, total), min(start + count, total)
         return StepWindow(total, frames.steps_within(line[offsets[start] : offsets[end]]))
 
+    def voids(self, path: Path) -> Iterator[UUID]:
+        """The keys that a file says are not acknowledged; reads headers alone, and ends at the first that is damaged."""
+        with _opened(path, 0) as file, suppress(CorruptSegment):
+            offset = 0
+            while offset < file.size:
+                header, offset = file.next_header(offset)
+                void = header.void if header is not None else b""
+                yield from (UUID(bytes=void[at : at + 16]) for at in range(0, len(void), 16))
+                offset += header.data_bytes if header is not None else 0
+
     def scan(self, path: Path) -> Iterator[StretchRecord]:
         """All stretches of a file in order. Ends at a torn tail (an append that was never acknowledged); raises CorruptSegment for damage before one."""
         if not _NAME.fullmatch(path.name):
@@ -285,7 +301,7 @@ class SegmentReader:
             offset, size = 0, file.size
             while (after := file.whole(offset, size)) is not None:
                 header, end = after
-                if header is not None:
+                if header is not None and header.lengths:
                     keys = tuple(header.key(at) for at in range(len(header.lengths)))
                     received_at = datetime.fromtimestamp(header.received_ms / 1000, UTC)
                     yield StretchRecord(path, UUID(bytes=header.project), int(path.stem, 16), offset, received_at, keys)
@@ -310,6 +326,10 @@ class _File:
         if header.project != project.bytes:
             raise CorruptSegment(self._path, offset, f"a stretch of project {header.project.hex()}, not {project.hex}")
         return header, data
+
+    def next_header(self, offset: int) -> tuple[Header | None, int]:
+        """(header, where its data begin); None where the stretch was erased."""
+        return decode(self._read, self._path, offset)
 
     def lines(self, offset: int, header: Header, data: int) -> list[bytes]:
         return self.some_lines(offset, header, data, range(len(header.lengths)))

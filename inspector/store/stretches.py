@@ -71,6 +71,7 @@ class Stretch(NamedTuple):
     raw: tuple[int, ...]  # what each frame inflates to
     offsets: array[int] | None = None  # of the steps of a long line, and of the end of their list
     positions: tuple[int, ...] = ()  # of the lines in the body that they came from; not stored
+    void: tuple[UUID, ...] = ()  # of lines written before, that were not acknowledged after all
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True):
@@ -84,6 +85,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     frames: list[tuple[int, int, int]]  # compressed bytes, raw bytes, crc32 of the compressed ones
     steps: int = -1  # how many there are; -1 where nobody looked
     index: bytes = b""  # their offsets: differences as little-endian int32, compressed
+    void: bytes = b""  # keys of lines that stand before it, here or in another file, and were not acknowledged
 
     @property
     def data_bytes(self) -> int:
@@ -160,7 +162,8 @@ def offsets_of(header: Header) -> array[int]:
 def _header(project: UUID, stretch: Stretch) -> Header:
     sizes = [(len(frame), raw, checksums.crc32(frame)) for frame, raw in zip(stretch.frames, stretch.raw, strict=True)]
     keys = b"".join(key.bytes for key in stretch.keys)
-    header = Header(VERSION, project.bytes, stretch.received_ms, keys, list(stretch.lengths), sizes)
+    void = b"".join(key.bytes for key in stretch.void)
+    header = Header(VERSION, project.bytes, stretch.received_ms, keys, list(stretch.lengths), sizes, void=void)
     if stretch.offsets is None:
         return header
     differences = array("i", (after - before for before, after in zip((0, *stretch.offsets), stretch.offsets, strict=False)))
