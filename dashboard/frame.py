@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from dashboard import assets
 INDEX = Path(streamlit.__file__).parent / "static" / "index.html"
 CONFIG = Path(__file__).parent / ".streamlit" / "config.toml"
 FIRST = "transcript/first.js"
-BEFORE = '<script type="module"'  # modules run in the order in which they stand
+OWN = re.compile(r'<script type="module"[^>]*></script>|<link rel="modulepreload"[^>]*>')  # most of what a browser has to load and to compile
 COLOURS = ("primary", "background", "secondary-background", "text", "link")
 
 
@@ -30,9 +31,12 @@ class Frame:
 
 
 def framed(page: str) -> str:
-    """Streamlit's page with the first scripts and styles of ours."""
-    first, second, rest = page.partition(BEFORE)
-    return first + _ours() + second + rest if second else page
+    """Streamlit's page with our scripts at work and Streamlit's own put by, until `first.js` has them run."""
+    own = OWN.findall(page)
+    if not own:
+        return page
+    start = page.index(own[0])
+    return page[:start] + f'<template id="ins-streamlit">{"".join(own)}</template>' + _ours() + OWN.sub("", page[start:])
 
 
 def _ours() -> str:

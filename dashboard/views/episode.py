@@ -25,9 +25,9 @@ def chosen() -> str | None:
     """The key in the address; a producer's id is looked up for whoever types one."""
     if key := st.query_params.get("key"):
         return key
-    given = st.text_input("Episode", placeholder="the key or the producer's id of a trajectory", key="wanted").strip()
+    to_triage()
+    given = st.text_input("Episode", placeholder="the key or the producer's id of a trajectory, then Enter", key="wanted").strip()
     if not given:
-        st.caption("Open one from Triage, or name it here.")
         return None
     try:
         key = str(UUID(given))
@@ -114,12 +114,17 @@ def declared(line: dict[str, Any]) -> dict[str, Any] | None:
     return values.overlaid(whole["declaration"].get("reward") or {}, own["declaration"].get("reward") or {})
 
 
+def to_triage() -> None:
+    """Back to the list, narrowed as it was."""
+    back = {name: st.query_params[name] for name in FILTERS if name in st.query_params} or st.session_state.get("narrowed", {})
+    if st.button("← Triage", key="triage", shortcut=keys.EPISODE["triage"], type="tertiary"):
+        st.switch_page(session.TRIAGE_PAGE, query_params=back)
+
+
 def bar(key: str) -> None:
     """Where to go from here."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        back = {name: st.query_params[name] for name in FILTERS if name in st.query_params}
-        if st.button("← Triage", key="triage", shortcut=keys.EPISODE["triage"], type="tertiary"):
-            st.switch_page(session.TRIAGE_PAGE, query_params=back)
+        to_triage()
         st.button("Skip", key="skip", shortcut=keys.EPISODE["skip"], type="tertiary", on_click=skip, args=(key,))
         panels.account(opened, keys.EPISODE, keys.IN_TRANSCRIPT)
 

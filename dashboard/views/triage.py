@@ -136,8 +136,9 @@ def below(line: dict[str, Any] | None, page: dict[str, Any]) -> None:
 
 heading()
 narrowed = filters()
+st.session_state["narrowed"] = narrowed  # for the way back: an address may not be given what fields of this page are bound to
 if go := st.session_state.pop("go", None):
-    st.switch_page(session.EPISODE_PAGE, query_params={"key": go, **narrowed})
+    st.switch_page(session.EPISODE_PAGE, query_params={"key": go})
 if narrowed.get("environment") and "@" not in narrowed["environment"]:
     st.info("An environment is named with its version: team/name@version.")
     st.stop()

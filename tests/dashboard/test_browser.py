@@ -197,11 +197,10 @@ def test_the_browser_marks_what_the_server_meant(page):
     """`placeOf` is `place` again."""
     text = "a\x1b\u202e😀é\u200b and the evidence 😀 itself"
     pieces = paint(text).pieces
-    script = (
-        f"(async () => {{ const {{ placeOf }} = await import({assets.address('transcript/marks.js')!r}); return given.map((at) => placeOf(pieces, at)) }})()"
-    )
+    module = assets.address("transcript/marks.js")
+    script = f"async ([pieces, given]) => {{ const {{ placeOf }} = await import({module!r}); return given.map((at) => placeOf(pieces, at)) }}"
     given = list(range(len(text) + 1))
-    told = page.evaluate(f"(([pieces, given]) => {script})", [[list(piece) for piece in pieces], given])
+    told = page.evaluate(script, [[list(piece) for piece in pieces], given])
     assert told == [place(pieces, at) for at in given]
 
 
@@ -222,7 +221,7 @@ def test_a_person_judges_with_a_note_and_releases_a_task(page, served, keys):
     page.click("button:has-text('Override the reward')")
     page.fill("input[aria-label='Reward to use']", "0.5")
     page.press("input[aria-label='Reward to use']", "Tab")
-    page.click("button:text-is('Override')")
+    page.get_by_role("button", name="Override", exact=True).click()
     page.wait_for_selector("text=Reward overridden, logged as seq")
     page.wait_for_function("(before) => location.href !== before", arg=second)
     complete(page)
@@ -282,22 +281,15 @@ def next_one(page, key):
 @pytest.mark.slow
 def test_a_long_episode_is_there_within_a_second(page, browser, dashboard, keys):
     """First paint: the first text of a step is in the document and the frame that holds it is about to be painted. Medians of three."""
-    ways = {
-        "cold link": lambda: cold(page, browser, dashboard, keys["long"]),
-        "link": lambda: again(page, keys["long"]),
-        "next": lambda: next_one(page, keys["long"]),
-    }
+    key = keys["long"]
+    ways = {"cold link": lambda: cold(page, browser, dashboard, key), "link": lambda: again(page, key), "next": lambda: next_one(page, key)}
     seen = {name: sorted((way() for _ in range(3)), key=lambda first: first["ms"]) for name, way in ways.items()}
     complete(page)
     took = {"jump": timed(lambda: jump(page, 1_700)), "search": timed(lambda: find(page, "zanzibar", 1_500))}
     jump(page, 200)
     took["copy"] = timed(lambda: copy_three(page, 200))
-    print(
-        "load",
-        os.getloadavg()[0],
-        {name: [(round(f["ms"]), f["nodes"]) for f in firsts] for name, firsts in seen.items()},
-        {n: round(s, 3) for n, s in took.items()},
-    )
+    firsts = {name: [(round(first["ms"]), first["nodes"]) for first in three] for name, three in seen.items()}
+    print("load", os.getloadavg()[0], firsts, {name: round(s, 3) for name, s in took.items()})
     assert max(first["nodes"] for firsts in seen.values() for first in firsts) <= MOST_NODES
     assert max(firsts[1]["ms"] for firsts in seen.values()) <= 1_000
     assert max(took.values()) <= 1.0

@@ -67,6 +67,13 @@ def test_filters_stand_in_the_address_and_narrow_at_the_service(pages, waiting):
     assert waiting["one"] in [row["key"] for row in given(app, "list")["rows"]]
 
 
+def test_an_episode_opens_from_a_narrowed_list(pages, waiting):
+    app = pages(run="r")
+    app.button(key="open").click().run()
+    assert not app.exception
+    assert given(app, "transcript")["key"] == waiting["one"]
+
+
 def test_a_judgement_in_triage_goes_to_the_next(pages, waiting, served):
     app = pages()
     first = given(app, "list")["chosen"]

@@ -15,6 +15,7 @@ if (key) {
   document.body.append(host);
   const view = new View(host, key, { step });
   view.failed = drop; // the page says why
+  view.painted = () => setTimeout(insStreamlit); // after the frame that shows the first steps
   hold(view, host);
   setTimeout(drop, PATIENCE_MS);
 }

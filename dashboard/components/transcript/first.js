@@ -1,8 +1,17 @@
-// In the page itself, before any script is loaded: asks for the first steps, so that they are on their way meanwhile.
+// In the page itself, before any script is loaded: asks for the first steps, and lets Streamlit begin once they are painted, or soon.
 {
+  const PATIENCE_MS = 700;
   const address = new URL(location.href).searchParams;
   const key = address.get("key");
-  const url = `/proxy/trajectories/${encodeURIComponent(key)}/steps?start=${Number(address.get("step")) || 0}&count=12`; // as ahead.js asks
-  if (key) globalThis.insAsked = { url, answer: fetch(url, { credentials: "same-origin" }) };
-  globalThis.insAsked?.answer.catch(() => {}); // whoever takes it says so
+  if (key) {
+    const url = `/proxy/trajectories/${encodeURIComponent(key)}/steps?start=${Number(address.get("step")) || 0}&count=12`; // as ahead.js asks
+    globalThis.insAsked = { url, answer: fetch(url, { credentials: "same-origin" }) };
+    insAsked.answer.catch(() => {}); // whoever takes it says so
+  }
+  globalThis.insStreamlit = () => {
+    const put = document.getElementById("ins-streamlit");
+    if (put) document.head.append(put.content);
+    put?.remove();
+  };
+  setTimeout(insStreamlit, key ? PATIENCE_MS : 0);
 }

@@ -115,6 +115,8 @@ export class View {
   }
 
   drawn() {
+    if (this.painted) requestAnimationFrame(this.painted);
+    this.painted = null;
     clearTimeout(this.soon);
     this.soon = setTimeout(() => this.fetchMissing(), this.steps.failed ? RETRY_MS : 40);
     highlight(this.list.rows, this.steps, this.search.matchesAt);
