@@ -16,7 +16,7 @@ def verdict(detail: Json) -> Section:
     line, logged = detail["summary"], detail["decisions"]
     by = "by a person" if detail["by_person"] else f"by policy {showable(detail['policy'])}" if detail["policy"] else ""
     facts = [
-        Fact("verdict", " ".join(part for part in (line["verdict"], probability(line["probability"])) if part), line["verdict"]),
+        Fact("verdict", " · ".join(part for part in (line["verdict"], probability(line["probability"])) if part), line["verdict"]),
         Fact("action", decided(line) + (f", {by}" if by else "")),
     ]
     if line["cause"]:
@@ -114,7 +114,6 @@ def _decision(decision: Json, review: Json | None) -> Fact:
         parts.append("not enforced")
     if decision.get("supersedes") is not None:
         parts.append(f"supersedes {decision['supersedes']}")
-    if decision.get("decided_at"):
-        parts.append(moment(decision["decided_at"]))
+    when = f"\n{moment(decision['decided_at'])}" if decision.get("decided_at") else ""
     said = f"\n“{showable(review['note'], lines=True)}”" if review and review["note"] else ""
-    return Fact(f"seq {decision['seq']}", " · ".join(parts) + said)
+    return Fact(f"seq {decision['seq']}", " · ".join(parts) + when + said)
