@@ -14,8 +14,11 @@ from inspector.trajectory import ContentPart, Document, Envelope, Header, Observ
 
 SUBAGENT_LEVELS = 8  # of subagents within subagents whose rules are checked
 HEAVIEST, LIGHT = 320 << 20, 4 << 20  # bytes; a line of 64 MiB that is made of tiny values would take several GiB
-OBJECT_BYTES, VALUE_BYTES = 80, 40
+OBJECT_BYTES, VALUE_BYTES, RAW_BYTES = 80, 40, 64
+STEPS = 100_000  # of one trajectory that are read
 NAMED = 500  # unknown fields that are listed by name
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 _TIDY = msgspec.json.Decoder(twin(Posted))
 _POSTED = msgspec.json.Decoder(Posted)
 _ENVELOPE = msgspec.json.Decoder(Envelope)
@@ -28,12 +31,31 @@ def read(line: bytes, key: str = "") -> Trajectory:
     if (weight := _weight(line)) > HEAVIEST:
         defects.add("$.trajectory", f"not read: its values would take about {weight} bytes of memory, {HEAVIEST} is the limit")
         return Trajectory(_ENVELOPE.decode(line), Document(), defects=defects.listed(), key=key)
+    line = _shortened(line, defects)
     try:
         posted = _TIDY.decode(line)
     except (msgspec.ValidationError, RecursionError):
         return _read_closely(line, key, defects)
     _check(posted, posted.trajectory, defects)
     return Trajectory(posted, posted.trajectory, defects=defects.listed(), key=key)
+
+
+def _shortened(line: bytes, defects: Defects) -> bytes:
+    """The line with no more steps than are read; each costs its checks some microseconds, and millions would outlast any deadline."""
+    if len(line) <= STEPS or (commas := line.count(b",")) < STEPS or commas * RAW_BYTES > HEAVIEST:
+        return line
+    try:
+        envelope = _FIELDS.decode(line)
+        document = _FIELDS.decode(envelope["trajectory"])
+        steps = _RAWS.decode(document["steps"])
+    except (msgspec.MsgspecError, RecursionError, KeyError):
+        return line
+    if len(steps) <= STEPS:
+        return line
+    defects.add("$.trajectory.steps", f"{len(steps)} steps, the limit is {STEPS}: only the first of them are read")
+    kept = b"[%b]" % b",".join(map(bytes, steps[:STEPS]))
+    shorter = msgspec.json.encode({**document, "steps": msgspec.Raw(kept)})
+    return msgspec.json.encode({**envelope, "trajectory": msgspec.Raw(shorter)})
 
 
 def _weight(line: bytes) -> int:

@@ -510,3 +510,20 @@ def test_the_content_hash_sees_no_ids_and_no_times():
 )
 def test_the_content_hash_sees_all_that_was_said_and_done(document):
     assert content_hash(read(line(trajectory=document))) != content_hash(read(line()))
+
+
+@pytest.mark.parametrize(
+    ("step", "defect"),
+    [
+        ({"step_id": 1, "source": "agent", "message": "again, and again"}, "250000 steps, the limit is 100000: only the first of them are read"),
+        ({}, "250000 steps, the limit is 100000: only the first of them are read"),
+    ],
+    ids=["tidy", "empty"],
+)
+def test_of_more_steps_than_any_deadline_allows_the_first_are_read(step, defect):
+    steps = b",".join([json.dumps(step).encode()] * 250_000)
+    line = json.dumps(envelope(trajectory={"schema_version": "ATIF-v1.8", "agent": {"name": "a", "version": "1"}, "steps": []}, extra={"a": "b, c"}))
+    found = read(line.encode().replace(b'"steps": []', b'"steps": [%b]' % steps))
+    assert len(found.steps) == 100_000
+    assert ("$.trajectory.steps", defect) in [(d.path, d.message) for d in found.defects]
+    assert found.header.extra == {"a": "b, c"}

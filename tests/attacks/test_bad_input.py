@@ -154,6 +154,7 @@ DEEP = b'{"step_id": 1, "source": "user", "message": "x", "extra": {"a": %b}}'
         ("100 deep", lambda: document(DEEP % (b"[" * 100 + b"]" * 100)), "$.trajectory.steps[0].extra.a"),
         ("5 million empty steps", lambda: document(*[b"{}"] * 5_000_000), "$.trajectory"),
         ("5 million empty objects", lambda: document(json.dumps(STEP).encode(), more=b', "extra": {"a": [' + b"{}," * 5_000_000 + b"{}]}"), "$.trajectory"),
+        ("a million tidy steps", lambda: document(*[json.dumps(STEP).encode()] * 1_000_000), "$.trajectory.steps: 1000000 steps, the limit is 100000"),
         ("300,000 empty steps", lambda: document(*[b"{}"] * 300_000), "$.trajectory.steps"),
         ("no steps at all", lambda: b"{}", "$.trajectory.steps"),
     ],
