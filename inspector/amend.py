@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from sqlmodel import Session
 
-from inspector.errors import BadSubmission, Conflict
+from inspector.errors import BadSubmission, Conflict, TooLarge
+from inspector.settings import Limits
 from inspector.store import patches, trajectories, work
 from inspector.store.segments import SegmentReader
 from inspector.trajectory import ArtifactRef, Envelope, Header, Number, Reward, Trajectory, VerifierReport
@@ -27,10 +28,13 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 FIELDS = Amendment.__struct_fields__
 
 
-def amend(session: Session, reader: SegmentReader, project: int, key: UUID, amendment: Amendment) -> list[str]:
+def amend(
+    session: Session, reader: SegmentReader, project: int, key: UUID, amendment: Amendment, *, envelope_bytes: int = Limits().envelope_bytes
+) -> list[str]:
     """The fields that are new by it; the trajectory is then audited again, with the standing decision until it is superseded.
 
-    Raises Unknown, BadSubmission when nothing is given, and Conflict where the field was not null.
+    Raises Unknown, BadSubmission when nothing is given or the envelope would outgrow `envelope_bytes` by all that was added,
+    and Conflict where the field was not null.
     """
     given = {name: value for name in FIELDS if (value := getattr(amendment, name)) is not UNSET}
     if not given:
@@ -40,12 +44,21 @@ def amend(session: Session, reader: SegmentReader, project: int, key: UUID, amen
     for name in given:
         if getattr(posted, name) is not None:
             raise Conflict(f"{name} came with the line itself; only what was null can be added", path=f"$.{name}")
-    added = [name for name, value in given.items() if patches.add(session, key, name, msgspec.json.encode(value))]
+    encoded = {name: msgspec.json.encode(value) for name, value in given.items()}
+    _check_size({**patches.of(session, [key]).get(key, {}), **encoded}, envelope_bytes)
+    added = [name for name, value in encoded.items() if patches.add(session, key, name, value)]
     if "reward" in added and amendment.reward is not UNSET:
         trajectories.set_reward(session, key, amendment.reward)
     if added:
         work.add_trajectories(session, project, [key], priority=0)
     return added
+
+
+def _check_size(fields: Mapping[str, bytes], limit: int) -> None:
+    size = sum(len(value) for value in fields.values())
+    if size > limit:
+        largest = max(fields, key=lambda name: len(fields[name]))
+        raise TooLarge(f"the added fields have {size} bytes, the limit is {limit}; the largest is {largest}", path=f"$.{largest}")
 
 
 def amended(trajectory: Trajectory, fields: Mapping[str, bytes]) -> Trajectory:

@@ -13,6 +13,7 @@ from fastapi import Request
 
 from inspector.api.answers import JSON, SHOWN, TooSlow
 from inspector.errors import BadSubmission, TooLarge, UnknownEncoding
+from inspector.settings import Limits
 from inspector.showable import showable
 
 BODY_S = 60.0  # for a whole body to arrive
@@ -32,7 +33,7 @@ class JsonBody:
         if media_type(request) not in (JSON, ""):
             raise UnknownEncoding(f"Content-Type {media_type(request)[:80]!r}: this route reads {JSON}")
         try:
-            return self._decoder.decode(body := await self._read(request))
+            return self._decoder.decode(body := await self._read(request, self.limit(request)))
         except msgspec.ValidationError as error:
             raise _refusal(error, body) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -40,16 +41,29 @@ class JsonBody:
         except RecursionError as error:
             raise BadSubmission("nested deeper than can be read", path="$") from error
 
-    async def _read(self, request: Request) -> bytes:
+    def limit(self, request: Request) -> int:
+        """Bytes that a body may have."""
+        return self._limit
+
+    async def _read(self, request: Request, limit: int) -> bytes:
         if request.headers.get("content-encoding", "identity") != "identity":
             raise UnknownEncoding("this route reads no compressed bodies")
         body = bytearray()
         async with in_time():
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > self._limit:
-                    raise TooLarge(f"a body of more than {self._limit} bytes")
+                if len(body) > limit:
+                    raise TooLarge(f"a body of more than {limit} bytes")
         return bytes(body)
+
+
+class EnvelopeBody(JsonBody):
+    """A body that becomes a part of an envelope, and may be no larger than one."""
+
+    def limit(self, request: Request) -> int:
+        """As the door's."""
+        limits: Limits = request.app.state.service.settings.limits
+        return limits.envelope_bytes
 
 
 _FIELD = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
@@ -86,4 +100,4 @@ async def in_time(seconds: float = BODY_S) -> AsyncIterator[None]:
         raise TooSlow(f"the body did not come within {seconds:g} s") from error
 
 
-__all__ = ["LARGE", "SMALL", "JsonBody", "in_time", "media_type"]
+__all__ = ["LARGE", "SMALL", "EnvelopeBody", "JsonBody", "in_time", "media_type"]

@@ -82,3 +82,15 @@ def test_bytes_of_another_digest_are_refused_and_leave_nothing(house: House) -> 
 def test_a_file_over_the_limit_is_refused(open_house: Callable[..., House]) -> None:
     house = open_house(limits=Limits(artifact_bytes=1000))
     assert upload(house, b"x" * 1001).status_code == 413
+
+
+def test_what_is_added_may_be_no_larger_than_an_envelope(open_house: Callable[..., House]) -> None:
+    house = open_house(limits=Limits(envelope_bytes=10_000))
+    [receipt] = house.post(envelope(id="a", reward=None, rewards=None, verifier=None, artifacts=None))
+    path = f"/v1/trajectories/{receipt['key']}"
+    assert house.call("PATCH", path, {"verifier": {"stdout": "x" * 10_000}}).status_code == 413
+    assert house.call("PATCH", path, {"verifier": {"stdout": "x" * 6_000}}).status_code == 200
+    refused = house.call("PATCH", path, {"rewards": {"r" * 6_000: {"score": 1.0}}})
+    assert (refused.status_code, refused.json()["error"]["path"]) == (413, "$.verifier")
+    assert "the limit is 10000" in refused.json()["error"]["reason"]
+    assert house.call("PATCH", path, {"reward": 0.5}).status_code == 200
