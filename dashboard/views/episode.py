@@ -21,24 +21,25 @@ FILTERS = ("verdict", "cause", "environment", "run")
 opened = session.api()
 
 
-def chosen() -> str | None:
-    """The key in the address; a producer's id is looked up for whoever types one."""
-    if key := st.query_params.get("key"):
-        return key
+def find() -> None:
+    """Look up the key or the producer's id that a person types."""
     to_triage()
     given = st.text_input("Episode", placeholder="the key or the producer's id of a trajectory, then Enter", key="wanted").strip()
     if not given:
-        return None
+        return
     try:
-        key = str(UUID(given))
-    except ValueError:
-        key = None
-    try:
-        found = opened.trajectory(key) if key else opened.trajectory_by_id(given)
+        found = opened.trajectory(str(UUID(given))) if _is_key(given) else opened.trajectory_by_id(given)
     except ApiError as error:
         session.stop(error)
-    st.query_params["key"] = key = str(found["summary"]["key"])
-    return key
+    st.query_params["key"] = str(found["summary"]["key"])
+    st.rerun()
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return bool(UUID(text))
+    except ValueError:
+        return False
 
 
 def step() -> int | None:
@@ -155,5 +156,7 @@ def page(key: str) -> None:
         panels.state(opened, line)
 
 
-if wanted := chosen():
+if wanted := st.query_params.get("key"):
     page(wanted)
+else:
+    find()
