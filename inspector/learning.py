@@ -45,10 +45,13 @@ class Learnt(NamedTuple):
 
 
 def learn_due(engine: Engine, reader: SegmentReader, fit: Fit) -> list[Learnt]:
-    """Fit the models of all projects of which enough is new."""
-    with transaction(engine) as session:
-        due = baselines.due(session, learning.NEEDED, SHARE)
-    return [learnt for project in due if (learnt := learn(engine, reader, project, fit)) is not None]
+    """Fit the models of all projects of which enough is new; none where another process is at it."""
+    with baselines.learning_alone(engine) as alone:
+        if not alone:
+            return []
+        with transaction(engine) as session:
+            due = baselines.due(session, learning.NEEDED, SHARE)
+        return [learnt for project in due if (learnt := learn(engine, reader, project, fit)) is not None]
 
 
 def learn(engine: Engine, reader: SegmentReader, project: Due, fit: Fit) -> Learnt | None:

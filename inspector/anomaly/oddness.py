@@ -44,11 +44,18 @@ class Oddness:
         return scores
 
     def contributions(self, row: Rows) -> Floats:
-        """How much of one row's score goes when each feature alone is as usual."""
-        others = np.repeat(row[None, :], len(row) + 1, axis=0)
-        np.fill_diagonal(others, 0.0)
-        scores = self.score(others)
-        changes: Floats = scores[-1] - scores[:-1]
+        """What each feature adds to one row's score: the mean of what goes when it alone is usual, and of what comes when all others are.
+
+        The first alone would pass over features that are odd together, since each of them explains the others.
+        """
+        count = len(row)
+        without = np.repeat(row[None, :], count + 1, axis=0)
+        np.fill_diagonal(without, 0.0)
+        alone = np.zeros((count + 1, count), np.float32)
+        np.fill_diagonal(alone, row)
+        scores = self.score(np.concatenate([without, alone]))
+        goes, comes = scores[count] - scores[:count], scores[count + 1 : -1] - scores[-1]
+        changes: Floats = (goes + comes) / 2.0
         return changes
 
     def arrays(self) -> dict[str, NDArray[Any]]:

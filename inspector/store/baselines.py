@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 from uuid import UUID
 
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 
+from inspector.errors import Unavailable
 from inspector.store.session import driver
 from inspector.store.stretches import Location
 
 KEPT = 3  # models of a project whose bodies stay; of older ones only that they were
 NIL = UUID(int=0)
+LOCK = 0x6C6561726E  # an advisory lock, of whoever learns
 
 
 class Windowed(NamedTuple):
@@ -44,6 +50,21 @@ class Due(NamedTuple):
 
     project: int
     uuid: UUID
+
+
+@contextmanager
+def learning_alone(engine: Engine) -> Iterator[bool]:
+    """False where another process is learning at this moment; the lock goes with its connection. Raises Unavailable."""
+    try:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            alone = bool(connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar())
+            try:
+                yield alone
+            finally:
+                if alone:
+                    connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
+    except (OperationalError, PoolTimeout) as error:
+        raise Unavailable(f"the database is away: {type(error).__name__}") from error
 
 
 def due(session: Session, first: int, share: float) -> list[Due]:
