@@ -33,11 +33,11 @@ def _code(error: InspectorError) -> int:
     """Whether the command was asked wrongly, or what it asked for failed."""
     from inspector.catalog import ForeignChecks
     from inspector.client import BadOption
-    from inspector.local import BadDeclaration
+    from inspector.local import BadDeclaration, TooFew
     from inspector.policy import BadPolicy
     from inspector.settings import BadSetting
 
-    usage = (BadOption, BadDeclaration, BadPolicy, BadSetting, ForeignChecks, MisusedCheck, MissingExtra)
+    usage = (BadOption, BadDeclaration, BadPolicy, BadSetting, ForeignChecks, MisusedCheck, MissingExtra, TooFew)
     return UNREADABLE if isinstance(error, UnreadableInput) else USAGE if isinstance(error, usage) else FAILED
 
 

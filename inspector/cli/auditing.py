@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from inspector import catalog, policy
+from inspector.anomaly.fitting import fit
 from inspector.cli import DONE, FAILED, INCONCLUSIVE, UNREADABLE
 from inspector.cli.inputs import As, Files, Format, Json, named, sources_of
 from inspector.cli.output import json_line, progress, say, table, warn
@@ -19,9 +20,11 @@ from inspector.local.declared import Declared
 from inspector.local.declared import read as read_declarations
 from inspector.local.sources import told
 from inspector.local.spool import Spool
+from inspector.local.usual import Usual, usual_of
 from inspector.verdict import Action, Outcome, Verdict
 
 ROWS = 100  # of the table; --json has no limit
+NEEDS = 20  # that are listed, where checks could not judge
 _WORDS = frozenset({*(v.word for v in Verdict), *(o.word for o in Outcome)})
 
 Declarations = Annotated[list[Path] | None, typer.Option("--environment", metavar="DECLARATION", help="YAML or JSON file of declarations; repeatable.")]
@@ -29,6 +32,9 @@ Select = Annotated[list[str] | None, typer.Option("--select", metavar="CHECKS", 
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="CHECKS", help="Not these.")]
 FailOn = Annotated[str, typer.Option("--fail-on", metavar="LIST", help="Exit 1 (4 for inconclusive alone) on any of these verdicts or outcomes.")]
 PolicyFile = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A policy file in place of the default one.")]
+Baseline = Annotated[
+    list[Path] | None, typer.Option("--baseline", metavar="FILES", help="Ordinary episodes, oldest first, that these are compared with; repeatable.")
+]
 WithoutReasoning = Annotated[bool, typer.Option("--without-reasoning", help="Drop the agent's reasoning before any check sees it.")]
 
 
@@ -43,6 +49,7 @@ def audit_files(
     ignore: Ignore = None,
     policy_file: PolicyFile = None,
     named_as: As = None,
+    baseline: Baseline = None,
 ) -> None:
     """Audit files in this process, with no server: the same checks, the same verdicts.
 
@@ -54,8 +61,10 @@ def audit_files(
     if not chosen:
         raise typer.BadParameter("no check is left to run")
     declared = read_declarations(environment or [])
-    plan = Plan(chosen, policy.load(policy_file), declared, without_reasoning)
-    sources = sources_of(files, format, named(named_as) or _only(declared))
+    place = named(named_as) or _only(declared)
+    usual = usual_of(sources_of(baseline, format, place), fit) if baseline else Usual()
+    plan = Plan(chosen, policy.load(policy_file), declared, without_reasoning, usual)
+    sources = sources_of(files, format, place)
     with Spool() as spool:
         with progress() as step:
             done = audit(sources, plan, spool, step)
@@ -141,6 +150,7 @@ class _Counts:
         self.lossy = 0
         self._verdicts: dict[tuple[str, str], Counter[str]] = {}
         self._outcomes: dict[str, Counter[str]] = {}
+        self._missing: Counter[tuple[str, str]] = Counter()  # (check, need)
 
     def passing(self, reports: Iterable[Report]) -> Iterator[Report]:
         for report in reports:
@@ -153,9 +163,11 @@ class _Counts:
         self.lossy += inspected.lost > 0
         place = self._verdicts.setdefault((inspected.environment, inspected.version), Counter())
         place.update((judgement.verdict.word, judgement.action.value))
-        for check, outcome in report.coverage.items():
+        for at, (check, outcome) in enumerate(report.coverage.items()):
             self.words.add(outcome.word)
             self._outcomes.setdefault(check, Counter())[outcome.word] += 1
+            if outcome is Outcome.NOT_ASSESSED and at in inspected.notes:
+                self._missing[check, inspected.notes[at]] += 1
 
     def summary(self) -> None:
         verdicts = [Verdict.QUARANTINE.word, Verdict.FLAG.word, Verdict.ACCEPT.word]
@@ -165,3 +177,6 @@ class _Counts:
         say("")
         outcomes = [o.word for o in (Outcome.FLAGGED, Outcome.CLEAN, Outcome.INCONCLUSIVE, Outcome.NOT_ASSESSED, Outcome.ERROR)]
         table(("check", *outcomes), [(check, *(seen[word] for word in outcomes)) for check, seen in sorted(self._outcomes.items())])
+        say("")
+        for (check, need), count in self._missing.most_common(NEEDS):
+            say(f"{check} not assessed, {count} times: {need}")

@@ -8,7 +8,7 @@ import typer
 
 from inspector import catalog
 from inspector.check import Check
-from inspector.cli.auditing import Declarations, FailOn, PolicyFile, WithoutReasoning, audit_files
+from inspector.cli.auditing import Baseline, Declarations, FailOn, PolicyFile, WithoutReasoning, audit_files
 from inspector.cli.inputs import As, Files, Format, Json
 from inspector.cli.output import json_line, say, table
 
@@ -59,9 +59,10 @@ def run_check(
     fail_on: FailOn = "",
     policy_file: PolicyFile = None,
     named_as: As = None,
+    baseline: Baseline = None,
 ) -> None:
     """Audit files by one check alone; exit codes as of `inspector audit`."""
-    audit_files(files, format, environment, json, without_reasoning, fail_on, [_named(name).name], None, policy_file, named_as)
+    audit_files(files, format, environment, json, without_reasoning, fail_on, [_named(name).name], None, policy_file, named_as, baseline)
 
 
 def _named(name: str) -> Check:

@@ -24,6 +24,7 @@ from inspector.local.report import Report, report
 from inspector.local.sources import Sources
 from inspector.local.spool import Inspected, Spool
 from inspector.local.survey import Group, Survey, group_of
+from inspector.local.usual import Usual
 from inspector.policy import Policy
 from inspector.trajectory import Trajectory
 from inspector.verdict import Action, Judgement, Outcome, Verdict
@@ -42,6 +43,7 @@ class Plan:
     policy: Policy
     declared: Declared = field(default_factory=Declared)
     without_reasoning: bool = False
+    usual: Usual = field(default_factory=Usual)
 
     def read(self, line: bytes) -> Trajectory:
         """A trajectory as its checks will see it."""
@@ -127,7 +129,8 @@ def _blocks(sources: Sources, plan: Plan, survey: Survey) -> Iterator[Block]:
 def _inspected(block: Block, plan: Plan, survey: Survey) -> Iterator[Inspected]:
     read = [trajectory for _, trajectory in block]
     declarations = [plan.declared.of(t.environment.id, t.environment.version, t.task.id) for t in read]
-    assessed = engine.run(plan.checks, read, Needs(declarations, survey.history(read)))
+    baselines = plan.usual.of({(t.environment.id, t.environment.version) for t in read})
+    assessed = engine.run(plan.checks, read, Needs(declarations, survey.history(read), baselines))
     for (imported, trajectory), assessment in zip(block, assessed, strict=True):
         yield _kept(imported, trajectory, assessment)
 

@@ -2,25 +2,42 @@
 
 import json
 import random
+import tempfile
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from inspector import catalog, policy
+from inspector.anomaly.fitting import fit
 from inspector.demo.comparison import Seen, compare, folder, idle
+from inspector.demo.ordinary import ordinary
 from inspector.formats import Imported
 from inspector.local import Declared, Plan, audit
 from inspector.local.declared import read_file
 from inspector.local.sources import Sources
 from inspector.local.spool import Spool
+from inspector.local.usual import Usual, usual_of
 
 CHECKS = catalog.load().select()
 DECLARATIONS = read_file(folder() / "declarations.yaml")
 
 
-def seen_of(paths, *, checks=CHECKS, declarations=DECLARATIONS):
+@cache
+def usual():
+    """What is ordinary among the episodes that the demo's service learns from."""
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        file.writelines(line + b"\n" for line in ordinary())
+        file.flush()
+        return usual_of(Sources((Path(file.name),)), fit)
+
+
+def seen_of(paths, *, checks=CHECKS, declarations=DECLARATIONS, names=None):
+    """`names` says how environments are called now."""
+    known = {(names[place[0]] if names else place[0], place[1]): baselines for place, baselines in usual().known.items()}
+    plan = Plan(checks, policy.load(), Declared(declarations), usual=Usual(known, usual().otherwise))
     with Spool() as spool:
-        done = audit(Sources(tuple(paths)), Plan(checks, policy.load(), Declared(declarations)), spool)
+        done = audit(Sources(tuple(paths)), plan, spool)
         assert not done.refused
         reports = list(done.reports)
     return {r.id: Seen(r.judgement.verdict.word, r.judgement.action.value, r.judgement.cause, frozenset(f.check for f in r.findings)) for r in reports}
@@ -95,7 +112,7 @@ def test_names_change_no_verdict(tmp_path):
     lines = [renamed(line) for line in envelopes()]
     declarations = [declaration_of(one, environments[one.id]) for one in DECLARATIONS]
     back = {after: before for before, after in ids.items()}
-    assert {back[id_]: seen for id_, seen in audited(lines, tmp_path, declarations=declarations).items()} == bundled()
+    assert {back[id_]: seen for id_, seen in audited(lines, tmp_path, declarations=declarations, names=environments).items()} == bundled()
 
 
 class Verbatim(float):
