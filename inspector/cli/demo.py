@@ -18,11 +18,19 @@ from inspector.cli.output import Step, json_line, progress, say, table, warn
 from inspector.cli.posting import posted
 from inspector.client import Api, ApiError
 from inspector.demo.comparison import Compared, Seen, compare, folder, idle
+from inspector.demo.ordinary import COUNT as ORDINARY
+from inspector.demo.ordinary import ordinary
 from inspector.formats import Imported, Refused
 from inspector.local.declared import read_file
 from inspector.local.sources import Sources
+from inspector.settings import Settings
+from inspector.verdict import Outcome
 
 PAUSE_S = 0.5
+BODY = 500  # ordinary episodes that are posted together
+TRIAL, TRIALS = "tally-trial", 400
+NEEDY = {"builtin/unlike_its_environment"}  # checks that need a model of what is ordinary
+LEARN_EVERY_S = 1.0
 SETTLE_S = 3.0  # after the last verdict: what was judged with too little knowledge is judged once more
 
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Serve this folder, and keep it; else a temporary one.")]
@@ -60,12 +68,12 @@ def _seen(path: Path, patience_s: float, step: Step) -> dict[str, Seen]:
     from inspector.embedded import Stack  # here: it needs the extra `server`
 
     began = time.monotonic()
-    with Stack(path, parts={"postgres", "redis", "migrations", "keys", "api", "worker", "beat"}) as stack:
+    with Stack(path, parts={"postgres", "redis", "migrations", "keys", "api", "worker", "beat"}, settings=Settings(learn_every_s=LEARN_EVERY_S)) as stack:
         warn(f"the service is up on {stack.api_url} after {time.monotonic() - began:.1f} s")
         began = time.monotonic()
         with Api(stack.api_url, stack.keys["owner"]) as owner, Api(stack.api_url, stack.keys["trainer"]) as trainer:
             seen = judged(owner, trainer, patience_s, step)
-        warn(f"{len(seen)} trajectories posted and judged in {time.monotonic() - began:.1f} s")
+        warn(f"{ORDINARY} ordinary trajectories learnt from, {len(seen)} more posted and judged, in {time.monotonic() - began:.1f} s")
         return seen
 
 
@@ -73,7 +81,32 @@ def judged(owner: Api, trainer: Api, patience_s: float, step: Step) -> dict[str,
     """What a running service says of the bundled trajectories, once nothing changes any more."""
     for one in read_file(folder() / "declarations.yaml"):
         send(owner, one)
+    _teach(owner, trainer, patience_s, step)
     return _settled(owner, _post(trainer, step), patience_s, step)
+
+
+def _teach(owner: Api, trainer: Api, patience_s: float, step: Step) -> None:
+    """Post ordinary episodes, and one more from time to time, until the service has learnt from them."""
+    lines = list(ordinary())
+    for at in range(0, len(lines), BODY):
+        list(trainer.post_lines(lines[at : at + BODY]))
+        step("ordinary", min(at + BODY, len(lines)), len(lines))
+    end = time.monotonic() + patience_s
+    for number, line in enumerate(ordinary(TRIALS, seed=TRIALS, name=TRIAL)):
+        list(trainer.post_lines([line]))
+        if _knows(owner, f"{TRIAL}-{number:05}", end) or time.monotonic() > end:
+            break
+        time.sleep(PAUSE_S)
+
+
+def _knows(owner: Api, id_: str, end: float) -> bool:
+    """Whether the checks that need to know what is ordinary could judge this one."""
+    outcomes = {Outcome.PENDING.word}
+    while Outcome.PENDING.word in outcomes and time.monotonic() < end:
+        time.sleep(PAUSE_S / 5)
+        coverage = owner.trajectory_by_id(id_)["coverage"]
+        outcomes = {coverage[check]["outcome"] for check in NEEDY if check in coverage}
+    return not outcomes & {Outcome.PENDING.word, Outcome.NOT_ASSESSED.word}
 
 
 def _post(trainer: Api, step: Step) -> list[str]:
@@ -101,7 +134,7 @@ def _settled(owner: Api, ids: Sequence[str], patience_s: float, step: Step) -> d
 
 
 def _look(owner: Api, ids: Sequence[str]) -> dict[str, Seen]:
-    rows = {row["id"]: row for row in owner.trajectories() if row["verdict"] != "pending"}
+    rows = {row["id"]: row for row in owner.trajectories(most=len(ids)) if row["verdict"] != "pending"}
     return {id_: Seen(row["verdict"], row["action"], row.get("cause")) for id_ in ids if (row := rows.get(id_))}
 
 

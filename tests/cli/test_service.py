@@ -10,13 +10,17 @@ import pytest
 from inspector.cli import demo
 from inspector.client import Api
 from inspector.demo.comparison import Seen, folder
+from inspector.demo.ordinary import ordinary
 from inspector.embedded import Stack
+from inspector.settings import Settings
 from inspector.testing import envelope
+
+EAGER = Settings(learn_every_s=demo.LEARN_EVERY_S)
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory):
-    with Stack(tmp_path_factory.mktemp("service"), parts={"postgres", "redis", "migrations", "keys", "api", "worker", "beat"}) as stack:
+    with Stack(tmp_path_factory.mktemp("service"), parts={"postgres", "redis", "migrations", "keys", "api", "worker", "beat"}, settings=EAGER) as stack:
         yield stack
 
 
@@ -34,10 +38,12 @@ def episode(id_, environment="acme/cli", **about):
 CUT = {"termination": {"reason": "submitted", "truncated": True}}
 
 
-def test_the_service_says_what_an_audit_of_the_files_says(stack, run):
+def test_the_service_says_what_an_audit_of_the_files_says(stack, run, tmp_path):
+    past = tmp_path / "past.jsonl"
+    past.write_bytes(b"".join(line + b"\n" for line in ordinary()))
     with Api(stack.api_url, stack.keys["owner"]) as owner, Api(stack.api_url, stack.keys["trainer"]) as trainer:
         served = demo.judged(owner, trainer, 120, lambda *_: None)
-    lines = run("audit", folder() / "trajectories", "--environment", folder() / "declarations.yaml", "--json").lines
+    lines = run("audit", folder() / "trajectories", "--environment", folder() / "declarations.yaml", "--baseline", past, "--json").lines
     assert len(lines) == len(json.loads((folder() / "expected.json").read_text())["trajectories"])
     assert served == {line["id"]: seen(line) for line in lines}
 
