@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 # uv trusts the machine's certificates as pip does, and gives up early: where only pip knows the way to an index, pip takes over
+TWO := -n 2 --dist loadfile  # files side by side: most of a test of services is waiting
 UV := UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=30 UV_HTTP_RETRIES=1 UV_PYTHON_DOWNLOADS=never $(BIN)/uv --no-progress
 
 .PHONY: help demo test test-all up lint bench lock secrets clean
@@ -25,7 +26,7 @@ up: $(READY) ## serve on 127.0.0.1 until Ctrl-C; DATA=folder keeps everything
 	@$(BIN)/inspector up --data $(DATA)
 
 test: $(READY) ## the test suite, on a real Postgres and a real Redis; ARGS="tests/test_x.py" for less
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(TWO) $(ARGS)
 
 test-all: $(READY) ## with the long proofs: faults, durability, floods
 	@$(BIN)/python -m pytest -m "" $(ARGS)
