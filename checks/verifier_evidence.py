@@ -64,7 +64,7 @@ def paid_although_tests_failed(trajectory: Trajectory, declaration: Declaration,
     """
     if not declaration.pays(trajectory.reward):
         return
-    report, summary = _evidence(trajectory)
+    report, summary = evidence(trajectory)
     if not (failure := _failure(report, summary)):
         return
     share = _passed_share(report.tests, summary)
@@ -96,8 +96,8 @@ def paid_although_tests_did_not_run(trajectory: Trajectory, declaration: Declara
     """
     if not declaration.pays(trajectory.reward):
         return
-    report, summary = _evidence(trajectory)
-    if reason := _did_not_run(report, summary):
+    report, summary = evidence(trajectory)
+    if reason := did_not_run(report, summary):
         yield Finding(message=f"the verifier paid {trajectory.reward:g} although {reason}; {declaration.reading_of_paid}")
 
 
@@ -186,7 +186,7 @@ def paid_with_fewer_tests_than_the_reference(trajectory: Trajectory, declaration
 # --- reading the report ----------------------------------------------------------------------------------------------
 
 
-def _evidence(trajectory: Trajectory) -> tuple[VerifierReport, Summary | None]:
+def evidence(trajectory: Trajectory) -> tuple[VerifierReport, Summary | None]:
     """The report and its log's last summary; raises NotAssessed where neither says anything."""
     report = trajectory.verifier
     summary = last_summary(report.stdout) if report else None
@@ -204,7 +204,8 @@ def _failure(report: VerifierReport, summary: Summary | None) -> str | None:
     return f"its log ends with {summary.line!r}" if summary and summary.failed else None
 
 
-def _did_not_run(report: VerifierReport, summary: Summary | None) -> str | None:
+def did_not_run(report: VerifierReport, summary: Summary | None) -> str | None:
+    """Why nothing was verified, if nothing was."""
     tests = report.tests or TestCounts()
     if tests.errors:
         return f"there were errors at collection or set-up ({tests.errors})"
