@@ -39,7 +39,7 @@ def scales(rows: NDArray[Any], environments: NDArray[np.int64], count: int, floo
     residuals = rows - own[environments]
     pooled = _spread(residuals)
     k = np.minimum(strength, _MEDIAN_VARIANCE * pooled**2 / np.maximum(_between(own), 1e-12))
-    location = _mixed(own, _quantile(own, 0.5), known / (known + k))
+    location = _mixed(own, _quantile(own, 0.5), known / np.maximum(known + k, 1.0))
     variance = _mixed(spread**2, pooled**2, known / (known + strength))
     return Scales(location, np.fmax(np.sqrt(variance), floors))
 
@@ -59,7 +59,7 @@ def _mixed(own: Floats, common: Floats, share: Floats) -> Floats:
 
 
 def _between(medians: Floats) -> Floats:
-    """The variance between environments; none where there are fewer than three to tell it from."""
+    """The variance between environments; without end where there are fewer than three to tell it from, so that each keeps its own."""
     if len(medians) < 3:
         return np.full(medians.shape[1], np.inf)
     return np.nan_to_num(_spread(medians - _quantile(medians, 0.5)) ** 2, nan=0.0)
