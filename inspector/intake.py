@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-import psycopg
 import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -25,7 +24,7 @@ from inspector.store.decisions import Numbered
 from inspector.store.environments import EnvironmentName
 from inspector.store.groups import GroupName
 from inspector.store.segments import SegmentWriter
-from inspector.store.session import driver, transaction
+from inspector.store.session import AlreadyThere, NotStorable, driver, transaction
 from inspector.store.stretches import Location, located, stretches_of
 from inspector.store.trajectories import NewTrajectory
 from inspector.verdict import Mode
@@ -172,11 +171,11 @@ class Intake:
                 with transaction(self.engine) as session:
                     trajectories.add(session, list(rows.values()))
                 return rows
-            except psycopg.errors.UniqueViolation:  # another post of the same id was faster; its rows are there now
+            except AlreadyThere:  # another post of the same id was faster; its rows are there now
                 with transaction(self.engine) as session:
                     self._recognise(session, project, fresh, receipts)
                 rows = {at: rows[at] for at in fresh}
-            except psycopg.DataError:
+            except NotStorable:
                 return self._one_by_one(project, rows, fresh, receipts)
         raise Unavailable("other posts of the same ids keep coming in between")
 
@@ -197,9 +196,9 @@ class Intake:
                 with transaction(self.engine) as session:
                     trajectories.add(session, [row])
                 stored[at] = row
-            except psycopg.DataError as error:
-                receipts[at] = Receipt(Status.REJECTED, row.id, reason=f"cannot be stored: {error.diag.message_primary}", path="$")
-            except psycopg.errors.UniqueViolation:
+            except NotStorable as error:
+                receipts[at] = Receipt(Status.REJECTED, row.id, reason=f"cannot be stored: {error.detail}", path="$")
+            except AlreadyThere:
                 with transaction(self.engine) as session:
                     self._recognise(session, project, {at: fresh[at]}, receipts)
         return stored

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-import psycopg
 import structlog
 from sqlalchemy import Engine
 
@@ -24,7 +23,7 @@ from inspector.intake import ATTEMPTS, new_row, refer
 from inspector.settings import Limits
 from inspector.store import decisions, projects, trajectories
 from inspector.store.segments import SegmentReader, StretchRecord
-from inspector.store.session import transaction
+from inspector.store.session import AlreadyThere, transaction
 from inspector.store.stretches import CorruptSegment, Location
 
 BLOCK = 500
@@ -125,7 +124,7 @@ def _lines(record: StretchRecord, damaged: list[str]) -> Iterator[_Line]:
 
 def _persistently(engine: Engine, project_uuid: UUID, block: list[_Line], selection: int) -> int:
     for _ in range(ATTEMPTS - 1):
-        with suppress(psycopg.errors.UniqueViolation):  # the service that runs beside wrote one of the rows meanwhile
+        with suppress(AlreadyThere):  # the service that runs beside wrote one of the rows meanwhile
             return _restore(engine, project_uuid, block, selection)
     return _restore(engine, project_uuid, block, selection)
 

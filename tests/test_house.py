@@ -123,6 +123,11 @@ def test_statements_are_made_in_the_store_alone():
     assert [one for one in borrowed if one.partition(": ")[2] not in BORROWED] == []
 
 
+def test_the_drivers_of_the_database_are_known_to_the_store_alone():
+    outside = [path for path in SOURCES if "store" not in path.parts and path.name != "postgres.py"]  # which starts a server, and asks whether it answers
+    assert [str(path.relative_to(ROOT)) for path in outside if re.search(r"^\s*(import|from) (psycopg|sqlalchemy\.exc)", path.read_text(), re.M)] == []
+
+
 def test_only_one_function_commits():
     calls = [
         f"{path.relative_to(ROOT)}:{node.lineno}"

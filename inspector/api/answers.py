@@ -9,8 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-import psycopg
-import sqlalchemy.exc
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -81,8 +79,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(InspectorError, _ours)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _of_the_framework)
-    app.add_exception_handler(psycopg.DataError, _not_storable)
-    app.add_exception_handler(sqlalchemy.exc.DataError, _not_storable)
     app.add_exception_handler(ClientDisconnect, _gone_away)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -104,10 +100,6 @@ async def _of_the_framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers = {"Allow": _allowed(request)} if error.status_code == 405 else error.headers
     return refusal(str(error.detail), error.status_code, None, headers)
-
-
-async def _not_storable(request: Request, error: Exception) -> Response:
-    return refusal("a value cannot be stored: out of range, or with characters that no text may have", 422)
 
 
 async def _gone_away(request: Request, error: Exception) -> Response:

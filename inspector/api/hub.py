@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
-import psycopg
 import structlog
 from sqlalchemy import Engine
 
 from inspector.api.threads import Threads
 from inspector.errors import Unavailable
-from inspector.store import decisions
+from inspector.store import decisions, notices
 from inspector.store.decisions import Head
 from inspector.store.session import transaction
 
@@ -104,18 +103,12 @@ class Hub:
     async def _listen(self) -> None:
         while True:
             try:
-                await self._hear()
-            except (psycopg.Error, OSError) as error:
-                log.warning("not listening", reason=type(error).__name__)
+                async for projects in notices.heard(self._url):
+                    self._news |= projects
+                    self._rouse.set()
+            except Unavailable as error:
+                log.warning("not listening", reason=error.reason)
             await asyncio.sleep(AGAIN_S)
-
-    async def _hear(self) -> None:
-        connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True, connect_timeout=5, application_name="inspector listen")
-        async with connection:
-            await connection.execute(f"LISTEN {decisions.CHANNEL}")
-            async for notice in connection.notifies():
-                self._news |= {int(project) for project in notice.payload.split(",") if project.isdecimal()}
-                self._rouse.set()
 
     async def _look(self) -> None:
         while True:

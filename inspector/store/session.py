@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import psycopg
 from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 
-from inspector.errors import StorageFull, Unavailable
+from inspector.errors import BadSubmission, InspectorError, StorageFull, Unavailable
 
 
 def connect(database_url: str, *, pool_size: int = 8) -> Engine:
@@ -29,13 +29,29 @@ def connect(database_url: str, *, pool_size: int = 8) -> Engine:
     return engine
 
 
+class AlreadyThere(InspectorError):
+    """Another transaction wrote a row of the same key first."""
+
+
+class NotStorable(BadSubmission):
+    """A value that no column takes: out of range, or with characters that no text may have."""
+
+    def __init__(self, detail: str) -> None:
+        self.detail = detail  # the server's words, for logs and for whoever sent the value
+        super().__init__("a value cannot be stored: out of range, or with characters that no text may have")
+
+
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
-    """A session that commits at the end, or rolls back on any error. Raises Unavailable when Postgres is away."""
+    """A session that commits at the end, or rolls back on any error. Raises Unavailable when Postgres is away, AlreadyThere and NotStorable."""
     try:
         with Session(engine, expire_on_commit=False) as session:  # inside: where the connection broke, its end fails too
             yield session
             session.commit()
+    except psycopg.errors.UniqueViolation as error:
+        raise AlreadyThere(error.diag.message_primary or "a row of this key is there") from error
+    except psycopg.DataError as error:
+        raise NotStorable(error.diag.message_primary or str(error)) from error
     except psycopg.errors.DiskFull as error:
         raise StorageFull("the database has no room") from error
     except OperationalError as error:
@@ -46,6 +62,8 @@ def transaction(engine: Engine) -> Iterator[Session]:
         raise Unavailable(f"the database is away: {type(error).__name__}") from error
     except PoolTimeout as error:
         raise Unavailable("every connection to the database is in use") from error
+    except DataError as error:
+        raise NotStorable(str(error.orig)) from error
     except DBAPIError as error:
         if error.connection_invalidated:
             raise Unavailable("the connection to the database broke") from error

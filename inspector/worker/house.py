@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-import psycopg
 import structlog
 from celery import Celery
 from sqlalchemy import Engine
@@ -19,7 +18,8 @@ from inspector.errors import Unavailable
 from inspector.queue import Doorbell
 from inspector.retention import Keeping
 from inspector.settings import Settings, load
-from inspector.store import decisions, groups, look_backs, work
+from inspector.store import groups, look_backs, work
+from inspector.store.notices import Waker
 from inspector.store.segments import SegmentReader
 from inspector.store.session import connect, transaction
 from inspector.store.work import Lane
@@ -93,27 +93,6 @@ class House:
         for bell, found in waiting.items():
             if found.waiting > 0 or found.overdue > 0:
                 bell.ring()
-
-
-class Waker:
-    """Tells waiting readers that a project has something new; a hint that may be lost, since they also look once a second."""
-
-    def __init__(self, database_url: str) -> None:
-        self._url = database_url
-        self._connection: psycopg.Connection | None = None
-
-    def wake(self, projects: set[int]) -> None:
-        """NOTIFY on a connection of its own: inside the deciding transaction it would make commits wait for each other."""
-        payload = ",".join(str(project) for project in sorted(projects))
-        for _ in range(2):
-            try:
-                if self._connection is None or self._connection.closed:
-                    self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=5)
-                self._connection.execute("SELECT pg_notify(%s, %s)", (decisions.CHANNEL, payload))
-                return
-            except psycopg.OperationalError:
-                self._connection = None
-        log.warning("nobody was woken", projects=payload)
 
 
 def put_on_watch(engine: Engine, waker: Waker, watched: Watch) -> None:
