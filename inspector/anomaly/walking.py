@@ -152,18 +152,21 @@ class _Acted(NamedTuple):
 
 def _acted(steps: Sequence[Step]) -> _Acted:
     calls: list[tuple[str, ...]] = []
+    lengths: list[int] = []
     answers: list[str] = []
     for step in steps:
         if step.tool_calls:
             for call in step.tool_calls:
-                calls.append(_call(call))
+                arguments = _arguments(call)
+                calls.append((call.function_name, *arguments))
+                lengths.append(len("".join(arguments)))
         if step.observation is not None:
             for result in step.observation.results:
                 content = result.content
                 answers.append(content if type(content) is str else text_of(content))
-    lengths = [sum(map(len, call)) - len(call[0]) for call in calls]
     sizes = list(map(len, answers))
-    tools = Counter([call[0] for call in calls])
+    names = [call[0] for call in calls]
+    tools = set(names)
     failing = [_fails(answer) for answer in answers]
     repeated = len(calls) - len(set(calls))
     failed = sum(failing)
@@ -174,7 +177,7 @@ def _acted(steps: Sequence[Step]) -> _Acted:
         repeated_calls=repeated,
         same_in_a_row=_longest_run(calls) if repeated else min(len(calls), 1),
         tools=len(tools),
-        main_tool=max(tools.values(), default=0),
+        main_tool=len(names) if len(tools) == 1 else max(Counter(names).values(), default=0),
         answers=len(answers),
         seen=sum(sizes),
         longest_seen=max(sizes, default=0),
@@ -185,14 +188,13 @@ def _acted(steps: Sequence[Step]) -> _Acted:
     )
 
 
-def _call(call: ToolCall) -> tuple[str, ...]:
-    """Its name and its arguments as texts."""
-    values = call.arguments.values()
-    try:
-        "".join(values)
-    except TypeError:
-        return (call.function_name, *[value if type(value) is str else repr(value) for value in values])
-    return (call.function_name, *values)
+def _arguments(call: ToolCall) -> list[str]:
+    """As texts."""
+    values = list(call.arguments.values())
+    for at, value in enumerate(values):
+        if type(value) is not str:
+            values[at] = repr(value)
+    return values
 
 
 def _fails(answer: str) -> bool:
