@@ -87,6 +87,9 @@ def shown(value: object) -> str:
     return repr(showable(value, limit=100)) if isinstance(value, str) else showable(repr(value), limit=100)
 
 
+_COUNTS = {"prompt_tokens", "completion_tokens", "cached_tokens"}  # of a step: mostly these alone
+
+
 def check(document: Document, path: str, defects: Defects) -> None:
     """Every rule of the document but those of its embedded subagents."""
     if document.schema_version not in VERSIONS:
@@ -97,13 +100,12 @@ def check(document: Document, path: str, defects: Defects) -> None:
         _check_shape(document.final_metrics, FinalMetrics, f"{path}.final_metrics", defects)
     _check_order(document.steps, path, defects)
     for at, step in enumerate(document.steps):
-        if step.source is AGENT:
-            if step.llm_call_count is not None or step.metrics is not None:
-                _check_agent_step(step, f"{path}.steps[{at}]", defects)
-        else:
+        if step.source is not AGENT:
             _check_other_step(step, path, at, defects)
-        if step.llm_call_count is not None and step.llm_call_count < 0:
-            defects.add(f"{path}.steps[{at}].llm_call_count", f"{step.llm_call_count} is below 0")
+        elif (metrics := step.metrics) is not None and not (metrics.keys() <= _COUNTS and {*map(type, metrics.values())} == {int}):
+            _check_shape(metrics, Metrics, f"{path}.steps[{at}].metrics", defects)
+        if step.llm_call_count is not None:
+            _check_call_count(step, f"{path}.steps[{at}]", defects)
         if step.timestamp is not None:
             try:
                 datetime.fromisoformat(step.timestamp.replace("Z", "+00:00"))
@@ -111,8 +113,18 @@ def check(document: Document, path: str, defects: Defects) -> None:
                 defects.add(f"{path}.steps[{at}].timestamp", f"{shown(step.timestamp)} is not an ISO 8601 time")
         if step.message.__class__ is not str:
             _check_message(step, f"{path}.steps[{at}].message", defects)
-        if step.observation is not None:
-            _check_observation(step.observation, step.tool_calls, f"{path}.steps[{at}].observation", defects)
+        if (observation := step.observation) is not None and not _answers_in_order(observation, step.tool_calls):
+            _check_observation(observation, step.tool_calls, f"{path}.steps[{at}].observation", defects)
+
+
+def _answers_in_order(observation: Observation, calls: list[ToolCall] | None) -> bool:
+    """Whether each call has its one plain answer, as nearly always: then there is nothing to be told."""
+    if calls is None or len(calls) != len(observation.results):
+        return False
+    for call, result in zip(calls, observation.results, strict=True):
+        if result.source_call_id != call.tool_call_id or result.content.__class__ is not str or result.subagent_trajectory_ref:
+            return False
+    return True
 
 
 def _check_agent(agent: Agent | None, path: str, defects: Defects) -> None:
@@ -131,12 +143,11 @@ def _check_order(steps: list[Step], path: str, defects: Defects) -> None:
     defects.add(f"{path}.steps[{at}].step_id", f"{shown(step_id)} is not sequential; expected {at + 1}{more}")
 
 
-def _check_agent_step(step: Step, path: str, defects: Defects) -> None:
-    if step.metrics is not None:
-        _check_shape(step.metrics, Metrics, f"{path}.metrics", defects)
-    if step.llm_call_count != 0:
-        return
-    for name in ("metrics", "reasoning_content"):
+def _check_call_count(step: Step, path: str, defects: Defects) -> None:
+    count = step.llm_call_count
+    if count is not None and count < 0:
+        defects.add(f"{path}.llm_call_count", f"{count} is below 0")
+    for name in ("metrics", "reasoning_content") if count == 0 and step.source is AGENT else ():
         if getattr(step, name) is not None:
             defects.add(f"{path}.{name}", "must be absent where llm_call_count is 0")
 

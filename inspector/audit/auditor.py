@@ -165,7 +165,7 @@ class Auditor:
         read = [o.read() for o in opened]
         contents = [subjects.content_of(trajectory, o.subject.task) for trajectory, o in zip(read, opened, strict=True)]
         with transaction(self.engine) as session:
-            needs = subjects.needs(session, project, opened, read, contents)
+            needs = subjects.needs(session, project, plan.checks, opened, read, contents)
             if usual.needed(plan.checks):
                 needs = replace(needs, baselines=self.usual.of(session, project, {(t.environment.id, t.environment.version) for t in read}))
         assessed = checks_engine.run(plan.checks, read, needs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 from sqlmodel import Session
 
@@ -35,22 +36,29 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
     run_names = runs.names(session, run_ids)
     waiting = {group for group, found in members.items() if any(late(wanted[group], m.selection) for m in found)}
     work.add_late(session, [(wanted[group], group) for group in waiting])
+    judged = {group: policy.judge_group([_judgement(m) for m in found], [m.reward for m in found]) for group, found in sorted(members.items())}
+    changed = _moved(session, judged, members)
     entries: dict[int, list[Numbered]] = {}
-    lost: list[Member] = []
-    for group, found in sorted(members.items()):
-        judged = policy.judge_group([_judgement(m) for m in found], [m.reward for m in found])
-        lost += [found[at] for at in judged.confirmed_exploits]
-        if judged.action is Action.EXCLUDE:
-            changed = verdicts.exclude(session, [m.key for m in found if ACTIONS[m.action] is not Action.EXCLUDE])
-        else:  # it may have been decided before its last members, or their rewards, had come
-            changed = verdicts.admit(session, [m.key for m in found if _out_with_group(m)])
+    for group, judgement in judged.items():
         final = group not in waiting
-        logged = [_entry(m, names[group], run_names, now, judged, policy.name, final=final) for m in found if m.key in changed]
+        logged = [_entry(m, names[group], run_names, now, judgement, policy.name, final=final) for m in members[group] if m.key in changed]
         if logged:
             entries.setdefault(wanted[group], []).extend(logged)
+    lost = [members[group][at] for group, judgement in judged.items() for at in judgement.confirmed_exploits]
     _count_exploits(session, lost)
     verdicts.finish(session, [m.key for group, found in members.items() if group not in waiting for m in found])
     return entries
+
+
+def _moved(session: Session, judged: Mapping[int, GroupJudgement], members: Mapping[int, Sequence[Member]]) -> set[UUID]:
+    """The members that went out with their groups, or are in again: a group may have been decided before its last members, or their rewards, had come."""
+    out, back = [], []
+    for group, judgement in judged.items():
+        if judgement.action is Action.EXCLUDE:
+            out += [m.key for m in members[group] if ACTIONS[m.action] is not Action.EXCLUDE]
+        else:
+            back += [m.key for m in members[group] if _out_with_group(m)]
+    return verdicts.exclude(session, out) | verdicts.admit(session, back)
 
 
 def _count_exploits(session: Session, lost: Sequence[Member]) -> None:

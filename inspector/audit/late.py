@@ -117,7 +117,7 @@ class LateAuditor:
     def _run(self, claim: Claim, checks: Sequence[Check], opened: Sequence[Opened], group: Group) -> Assessment:
         contents = [subjects.content_of(t, one.subject.task) for t, one in zip(group.trajectories, opened, strict=True)]
         with transaction(self._engine) as session:
-            needs = subjects.needs(session, claim.project, opened, group.trajectories, contents)
+            needs = subjects.needs(session, claim.project, checks, opened, group.trajectories, contents)
         [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], needs.history, needs.baselines))
         return assessment
 

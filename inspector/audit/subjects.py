@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from inspector import gates
 from inspector.amend import amended
-from inspector.check import History, Twin
+from inspector.check import Check, History, Twin
 from inspector.engine import Assessment, Needs
 from inspector.store import environments, groups, patches, trajectories
 from inspector.store.segments import SegmentReader
@@ -88,8 +88,10 @@ def content_of(trajectory: Trajectory, task: int) -> int:
     return (steps + task * _SPREAD) % (1 << 64) - (1 << 63)
 
 
-def needs(session: Session, project: int, opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:
-    """What the checks of one project's block may ask for."""
+def needs(session: Session, project: int, checks: Iterable[Check], opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:
+    """What these checks may ask for of one project's block."""
+    if not any(History in check.needs for check in checks):
+        return Needs([o.declaration for o in opened])
     twins: dict[str, Sequence[Twin]] = {t.key: found for t, found in zip(read, twins_of(session, project, opened, contents), strict=True) if found}
     tasks = groups.tasks_of(session, {o.subject.group_id for o in opened if o.subject.group_id is not None})
     of_group = {t.key: tasks[o.subject.group_id] for t, o in zip(read, opened, strict=True) if o.subject.group_id is not None}

@@ -258,6 +258,8 @@ def admit(session: Session, keys: Sequence[UUID]) -> set[UUID]:
 
 
 def _with_group(session: Session, keys: Sequence[UUID], action: Action) -> set[UUID]:
+    if not keys:
+        return set()
     statement = "UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s) AND NOT by_person RETURNING key"
     return {row[0] for row in driver(session).execute(statement, (ACTION_CODE[action], list(keys))).fetchall()}
 
