@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from inspector.intake import Receipt, Status
-from inspector.store.work import BLOCK, Waiting
+from inspector.store.work import BLOCK, LATE_BLOCK, Waiting
 from inspector.trajectory import Header
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -45,7 +45,7 @@ class Metrics:
         """A number that is read when it is asked for."""
         self.registry.register(_Read(name, text, read))
 
-    def watch_work(self, read: Callable[[], Waiting | None]) -> None:
+    def watch_work(self, read: Callable[[], tuple[Waiting, Waiting] | None]) -> None:
         """The work list, by one query a scrape; nothing where the database is away."""
         self.registry.register(_Work(read))
 
@@ -76,19 +76,21 @@ class _Read(Collector):
 
 
 class _Work(Collector):
-    def __init__(self, read: Callable[[], Waiting | None]) -> None:
+    def __init__(self, read: Callable[[], tuple[Waiting, Waiting] | None]) -> None:
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        waiting = self._read()
-        if waiting is None:
+        both = self._read()
+        if both is None:
             return
+        waiting, late = both
         yield GaugeMetricFamily("inspector_work_waiting", "Subjects that wait for an audit", value=waiting.waiting)
         yield GaugeMetricFamily("inspector_work_leased", "Subjects in an audit", value=waiting.leased)
         yield GaugeMetricFamily("inspector_work_overdue", "Leases that ran out", value=waiting.overdue)
         yield GaugeMetricFamily("inspector_work_oldest_seconds", "Age of the oldest that waits: the ingest lag", value=waiting.oldest_s)
         wanted = GaugeMetricFamily("inspector_workers_wanted", "Worker processes that the queue has work for", labels=["queue"])
         wanted.add_metric(["audit"], min(MOST_WORKERS, math.ceil((waiting.waiting + waiting.leased) / BLOCK)))
+        wanted.add_metric(["late"], min(MOST_WORKERS, math.ceil((late.waiting + late.leased) / LATE_BLOCK)))
         yield wanted
 
     def describe(self) -> Iterable[Metric]:

@@ -37,7 +37,7 @@ from inspector.store import decisions, segments, selections, work
 from inspector.store.decisions import Head
 from inspector.store.segments import SegmentReader, SegmentWriter
 from inspector.store.session import connect, transaction
-from inspector.store.work import Waiting
+from inspector.store.work import Lane, Waiting
 
 log = structlog.get_logger()
 OPEN_FILES = 8192  # a long poll holds one
@@ -107,11 +107,11 @@ class Service:
         except Unavailable:
             return None
 
-    def waiting_work(self) -> Waiting | None:
-        """How much waits for an audit; None where the database is away."""
+    def waiting_work(self) -> tuple[Waiting, Waiting] | None:
+        """How much waits for an audit, and how much for late checks; None where the database is away."""
         try:
             with transaction(self.engine) as session:
-                return work.waiting(session)
+                return work.waiting(session), work.waiting(session, lane=Lane.LATE)
         except Unavailable:
             return None
 

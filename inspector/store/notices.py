@@ -34,6 +34,11 @@ class Waker:
                 self._connection = None
         log.warning("nobody was woken", projects=payload)
 
+    def close(self) -> None:
+        """End the connection; the next `wake` opens another."""
+        if self._connection is not None:
+            self._connection.close()
+
 
 async def heard(database_url: str) -> AsyncIterator[set[int]]:
     """The projects of each notice, for ever; raises Unavailable when the connection breaks or there is none."""

@@ -13,6 +13,7 @@ from inspector.store.session import driver
 
 BLOCK = 500  # subjects a claim; beyond it nothing is gained
 BLOCK_BYTES = 16 << 20  # of raw lines: a few long ones make a block of their own
+LATE_BLOCK = 16  # groups a claim of late checks
 SUSPECT_BLOCK = 16  # what a second claim takes: one of them ended the worker that had claimed it first
 
 

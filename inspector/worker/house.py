@@ -39,6 +39,7 @@ class House:
     late: LateAuditor
     bell: Doorbell
     late_bell: Doorbell
+    waker: Waker
 
     @classmethod
     def open(cls, celery: Celery, settings: Settings | None = None, *, alarms: bool = True) -> House:
@@ -57,7 +58,7 @@ class House:
         )
         reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
-        bells = [Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE)]
+        bell, late_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE))
         auditor = Auditor(
             engine,
             reader,
@@ -66,10 +67,15 @@ class House:
             pace,
             wake=waker.wake,
             watch=lambda watched: put_on_watch(engine, waker, watched),
-            late=bells[1].ring,
+            late=late_bell.ring,
             alarms=alarms,
         )
-        return cls(settings, engine, auditor, LateAuditor(auditor), *bells)
+        return cls(settings, engine, auditor, LateAuditor(auditor), bell, late_bell, waker)
+
+    def close(self) -> None:
+        """End every connection."""
+        self.waker.close()
+        self.engine.dispose()
 
     def retain(self) -> None:
         """Forget what is older than the operator keeps."""
