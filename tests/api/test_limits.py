@@ -62,7 +62,8 @@ def test_without_redis_nobody_is_refused_and_it_is_counted(open_house, tmp_path)
     page = house.client.get("/metrics").text
     assert "inspector_rate_failures_total 0.0" not in page
     assert "inspector_bell_failures_total 0.0" not in page
-    assert ['inspector_workers_wanted{queue="%s"}' % queue in page for queue in ("audit", "late")] == [True, True]
+    assert 'inspector_workers_wanted{queue="audit"}' in page
+    assert 'inspector_workers_wanted{queue="late"}' in page
     ready = house.client.get("/readyz")
     assert (ready.status_code, ready.json()["red"], len(ready.json()["amber"])) == (200, [], 1)
 
