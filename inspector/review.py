@@ -14,6 +14,7 @@ from sqlmodel import Session
 from inspector.errors import BadSubmission
 from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
+from inspector.store.reviews import Said
 from inspector.store.trajectories import Summary
 from inspector.store.verdicts import Resting
 from inspector.verdict import Action, Cause, Decision, Mode, Scope, Verdict
@@ -34,22 +35,33 @@ _MEANING = {
 }
 
 
-def judge(session: Session, project: int, key: UUID, person: str, judgement: JudgementOfPerson, reward: float | None, note: str) -> Decision:
-    """Overrule (or confirm) what stands; the decision is final, and no later audit changes it. Raises Unknown and BadSubmission."""
+def judge(
+    session: Session, project: int, key: UUID, person: str, judgement: JudgementOfPerson, reward: float | None, note: str, cause: Cause | None = None
+) -> Decision:
+    """Overrule (or confirm) what stands; the decision is final, and no later audit changes it. Raises Unknown and BadSubmission.
+
+    Where the person names no cause, that of the checks stands in the decision.
+    """
     subject = trajectories.find(session, project, key)
+    _check_cause(judgement, cause)
     _check_reward(session, subject.task, subject.reward, judgement, reward)
     standing = verdicts.lock(session, project, key)
     verdict, action = _MEANING[judgement]
-    cause = None if judgement is JudgementOfPerson.ACCEPT else standing.cause
-    verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=cause)
+    decided = None if judgement is JudgementOfPerson.ACCEPT else cause or standing.cause
+    verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=decided)
     [about] = trajectories.summaries(session, project, [key])
     mode = runs.modes(session, [subject.run]).get(subject.run, Mode.OBSERVE) if subject.run is not None else Mode.OBSERVE
     work.add_groups_of(session, [key])
     author, reasons = f"person:{person}", (f"judged by {person}",)
-    decision = _about(about, action, cause, author=author, mode=mode, supersedes=standing.seq, reward_override=reward, reasons=reasons)
+    decision = _about(about, action, decided, author=author, mode=mode, supersedes=standing.seq, reward_override=reward, reasons=reasons)
     seq = decisions.append(session, project, [Numbered(decision, key)])
-    reviews.add(session, project, key, person, judgement.value, reward, note, seq)
+    reviews.add(session, project, key, Said(person, judgement.value, reward, cause, note), seq)
     return decisions.read(session, project, [seq])[seq]
+
+
+def _check_cause(judgement: JudgementOfPerson, cause: Cause | None) -> None:
+    if judgement is JudgementOfPerson.ACCEPT and cause is not None:
+        raise BadSubmission(f"{cause.value} is the cause of a fault, and what is accepted has none", path="$.cause")
 
 
 def _check_reward(session: Session, task: int, paid: float | None, judgement: JudgementOfPerson, reward: float | None) -> None:

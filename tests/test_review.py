@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,16 +13,16 @@ from inspector.errors import BadSubmission, Unknown
 from inspector.review import JudgementOfPerson
 from inspector.store import decisions, reviews, verdicts, work
 from inspector.store.session import transaction
-from inspector.verdict import Action, Decision, Verdict
+from inspector.verdict import Action, Cause, Decision, Verdict
 from tests.audit.conftest import FAILED, Desk, episode
 
 ACCEPT, QUARANTINE, OVERRIDE = JudgementOfPerson
 
 
-def judge(desk: Desk, id_: str, judgement: JudgementOfPerson, reward: float | None = None, person: str = "mira") -> Decision:
+def judge(desk: Desk, id_: str, judgement: JudgementOfPerson, reward: float | None = None, person: str = "mira", cause: Cause | None = None) -> Decision:
     key = desk.key(id_)
     with transaction(desk.engine) as session:
-        return review.judge(session, desk.project.id, key, person, judgement, reward, "seen")
+        return review.judge(session, desk.project.id, key, person, judgement, reward, "seen", cause)
 
 
 def again(desk: Desk, id_: str) -> None:
@@ -76,6 +77,39 @@ def test_a_reward_without_an_override_is_refused(desk: Desk) -> None:
     with pytest.raises(BadSubmission):
         judge(desk, "a", ACCEPT, 1.0)
     assert desk.feed() == []
+
+
+@pytest.mark.parametrize(("said", "decided"), [(Cause.ENVIRONMENT_DEFECT, Cause.ENVIRONMENT_DEFECT), (None, Cause.VERIFIER_DEFECT)])
+def test_a_cause_that_a_person_names_stands_above_that_of_the_checks(desk: Desk, said: Cause | None, decided: Cause) -> None:
+    desk.post(episode("a", verifier=FAILED))
+    desk.audit()
+    assert desk.stored("a").cause is Cause.VERIFIER_DEFECT
+    assert judge(desk, "a", QUARANTINE, cause=said).cause is decided
+    assert desk.stored("a").cause is decided
+    with transaction(desk.engine) as session:
+        assert [r.cause for r in reviews.of(session, desk.project.id, desk.key("a"))] == [said]
+
+
+def test_what_is_accepted_has_no_cause(desk: Desk) -> None:
+    desk.post(episode("a", verifier=FAILED))
+    desk.audit()
+    with pytest.raises(BadSubmission) as refused:
+        judge(desk, "a", ACCEPT, cause=Cause.ANOMALY)
+    assert refused.value.path == "$.cause"
+    assert judge(desk, "a", ACCEPT).cause is None
+
+
+def test_each_trajectory_that_was_judged_counts_once_and_only_in_its_project(desk: Desk) -> None:
+    desk.post(episode("a", verifier=FAILED), episode("b", verifier=FAILED))
+    desk.audit()
+    begun = datetime.now(UTC) - timedelta(minutes=1)
+    for id_, judgement in (("a", QUARANTINE), ("a", ACCEPT), ("b", ACCEPT)):
+        judge(desk, id_, judgement)
+    with transaction(desk.engine) as session:
+        assert reviews.count_since(session, desk.project.id, begun, 10) == 2
+        assert reviews.count_since(session, desk.project.id, begun, 1) == 1
+        assert reviews.count_since(session, desk.project.id + 1, begun, 10) == 0
+        assert reviews.count_since(session, desk.project.id, datetime.now(UTC) + timedelta(minutes=1), 10) == 0
 
 
 def test_people_who_judge_at_once_are_put_in_order(desk: Desk) -> None:

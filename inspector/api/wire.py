@@ -159,9 +159,11 @@ class TrajectoryPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriageCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many wait for a person, by verdict; none is counted beyond `most`."""
+    """How many wait for a person, by verdict, and how many people have judged; none is counted beyond `most`."""
 
     waiting: dict[str, int]
+    reviewed_today: int  # trajectories, each once, judged by anyone of the project since `today` began
+    today: datetime  # midnight in UTC
     most: int
 
 
@@ -179,6 +181,7 @@ class ReviewLine(msgspec.Struct, frozen=True, kw_only=True):
     person: str
     judgement: str
     reward: float | None
+    cause: Cause | None  # as the person said; none where they left it to the checks
     note: str
     seq: int
     reviewed_at: datetime
@@ -225,6 +228,7 @@ class ReviewRequest(Request, frozen=True, kw_only=True):
 
     judgement: JudgementOfPerson
     reward: float | None = None
+    cause: Cause | None = None  # of the fault; where it is left out, the checks' own stands
     note: Note = ""
 
 

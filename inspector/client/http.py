@@ -138,9 +138,9 @@ class Api:
         """A window of steps: {total, start, steps, bytes}."""
         return self.get(f"/v1/trajectories/{_part(key)}/steps", start=start, count=count)
 
-    def review(self, key: str, judgement: str, *, note: str = "", reward: float | None = None) -> Json:
-        """A person's judgement: accept, quarantine or override (with a reward); the decision that follows."""
-        body = {"judgement": judgement, "note": note} | ({} if reward is None else {"reward": reward})
+    def review(self, key: str, judgement: str, *, note: str = "", reward: float | None = None, cause: str | None = None) -> Json:
+        """A person's judgement: accept, quarantine or override (with a reward), and the cause of a fault; the decision that follows."""
+        body = {"judgement": judgement, "note": note} | {name: value for name, value in (("reward", reward), ("cause", cause)) if value is not None}
         return self.post(f"/v1/trajectories/{_part(key)}/review", body)
 
     # --- decisions ----------------------------------------------------------------------------------------------------

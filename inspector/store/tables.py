@@ -347,7 +347,7 @@ class ReviewRow(SQLModel, table=True):
     """A person's judgement of a trajectory."""
 
     __tablename__ = "review"
-    __table_args__ = (Index("review_by_key", "key"),)
+    __table_args__ = (Index("review_by_key", "key"), Index("review_newest", "project", "reviewed_at", "key"))
 
     id: int | None = Field(default=None, sa_column=_identity())
     project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
@@ -355,6 +355,7 @@ class ReviewRow(SQLModel, table=True):
     person: str = Field(sa_column=_column(Text))
     judgement: str = Field(sa_column=_column(Text))
     reward: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    cause: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))  # as the person said; NULL where they left it
     note: str = Field(default="", sa_column=_column(Text, server_default=""))
     seq: int = Field(sa_column=_column(BigInteger))
     reviewed_at: datetime | None = Field(default=None, sa_column=_now())

@@ -217,6 +217,7 @@ def upgrade() -> None:
     sa.Column('person', sa.Text(), nullable=False),
     sa.Column('judgement', sa.Text(), nullable=False),
     sa.Column('reward', sa.Double(), nullable=True),
+    sa.Column('cause', sa.SmallInteger(), nullable=True),
     sa.Column('note', sa.Text(), server_default='', nullable=False),
     sa.Column('seq', sa.BigInteger(), nullable=False),
     sa.Column('reviewed_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
@@ -224,6 +225,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('review_by_key', 'review', ['key'], unique=False)
+    op.create_index('review_newest', 'review', ['project', 'reviewed_at', 'key'], unique=False)
     op.create_table('revocation',
     sa.Column('project', sa.BigInteger(), nullable=False),
     sa.Column('check_version', sa.BigInteger(), nullable=False),
@@ -346,6 +348,7 @@ def downgrade() -> None:
     op.drop_index('run_name', table_name='run')
     op.drop_table('run')
     op.drop_table('revocation')
+    op.drop_index('review_newest', table_name='review')
     op.drop_index('review_by_key', table_name='review')
     op.drop_table('review')
     op.drop_index('project_environment_by_version', table_name='project_environment')

@@ -7,6 +7,7 @@ import pytest
 
 from inspector.api import create_app
 from inspector.settings import Settings
+from inspector.verdict import Cause
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,13 @@ def test_every_operation_tells_its_refusals_and_its_roles(page):
         if "requestBody" in operation:
             assert {"400", "408", "413", "415", "422"} <= operation["responses"].keys(), name
             assert "application/json" in operation["requestBody"]["content"]
+
+
+def test_a_review_is_described_with_the_causes_that_it_may_name(page):
+    schemas = page["components"]["schemas"]
+    assert "cause" in schemas["ReviewRequest"]["properties"]
+    assert "cause" in schemas["ReviewLine"]["properties"]
+    assert set(schemas["Cause"]["enum"]) == set(Cause)
 
 
 def test_the_page_is_json_and_is_served(house, page):

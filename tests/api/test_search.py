@@ -126,11 +126,28 @@ def test_triage_says_why_and_can_be_narrowed(house):
     assert ids(verdict="flag") == ([], 2, None)
     assert len(ids(verdict="quarantine", cause=everything[0]["why_cause"])[0]) == 2
     assert house.get("/v1/triage", environment="acme/one").status_code == 422
-    assert house.get("/v1/triage/counts").json() == {"waiting": {"quarantine": 2, "flag": 0}, "most": 10_000}
+    counts = house.get("/v1/triage/counts").json()
+    assert (counts["waiting"], counts["reviewed_today"], counts["most"]) == ({"quarantine": 2, "flag": 0}, 0, 10_000)
+    assert counts["today"].endswith("T00:00:00Z")
     first = house.get("/v1/triage", verdict="quarantine", limit=1).json()
     second = house.get("/v1/triage", verdict="quarantine", limit=1, after=first["next"]).json()
     assert {first["trajectories"][0]["id"], second["trajectories"][0]["id"]} == {"a", "b"}
     assert second["next"] is None
+
+
+def test_a_review_names_a_cause_or_is_told_which_there_are(house):
+    [a] = house.post(paid_despite_failures("a"))
+    house.audit()
+    review = f"/v1/trajectories/{a['key']}/review"
+    refused = house.call("POST", review, {"judgement": "quarantine", "cause": "boredom"})
+    assert (refused.status_code, refused.json()["error"]["path"]) == (422, "$.cause")
+    assert house.call("POST", review, {"judgement": "accept", "cause": "anomaly"}).json()["error"]["path"] == "$.cause"
+    assert house.get("/v1/triage/counts").json()["reviewed_today"] == 0
+    decision = house.call("POST", review, {"judgement": "quarantine", "cause": "environment_defect"}).json()
+    assert decision["cause"] == "environment_defect"
+    told = house.get(f"/v1/trajectories/{a['key']}").json()
+    assert (told["summary"]["cause"], told["reviews"][0]["cause"]) == ("environment_defect", "environment_defect")
+    assert house.get("/v1/triage/counts").json()["reviewed_today"] == 1
 
 
 def test_the_steps_of_a_run_can_be_read_from_one_on(house):

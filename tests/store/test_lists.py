@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from psycopg import sql
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from inspector.store import decisions, environments, groups, look_backs, runs, states, trajectories, verdicts, work
+from inspector.store import decisions, environments, groups, look_backs, reviews, runs, states, trajectories, verdicts, work
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
 from inspector.store.verdicts import TRIAGE_SCAN
@@ -21,7 +22,8 @@ from inspector.store.verdicts import TRIAGE_SCAN
 ROWS = 100_000
 LIMIT = 50
 OURS, SIZE = 1, ROWS // 2  # the other half is another project's
-BIG = {"trajectory", "verdict", "decision", "work", "run", "environment_version", "project_environment", "task", "rollout_group"}
+BIG = {"trajectory", "verdict", "decision", "work", "run", "environment_version", "project_environment", "task", "rollout_group", "review"}
+SINCE = datetime(2026, 1, 2, tzinfo=UTC)  # nearly all were judged after it
 MIDDLE = UUID(int=ROWS // 8)  # of what is ours and of one environment
 
 # The first half of everything is ours and the other half, all newer, another project's: who walks the wrong index walks far.
@@ -44,6 +46,8 @@ INSERT INTO verdict (key, project, content, probability, policy, verdict, action
  n % 2, n % 100 >= 80, true, false, n, '\\x01' FROM (SELECT *, row_number() OVER (PARTITION BY project ORDER BY key) n FROM trajectory) t;
 INSERT INTO decision (project, seq, key, body)
  SELECT project, seq, key, '{{"seq": 1, "scope": "trajectory", "action": "exclude"}}' FROM verdict;
+INSERT INTO review (project, key, person, judgement, seq, reviewed_at)
+ SELECT project, key, 'mira', 'accept', seq, '2026-01-01Z'::timestamptz + interval '1 minute' * seq FROM verdict;
 INSERT INTO work (project, key) SELECT project, key FROM trajectory;
 INSERT INTO work (project, key, claims, until) SELECT project, key, 1 + (n % 2), now() - interval '1 second' * (n % 100 - 50)
  FROM (SELECT *, row_number() OVER () n FROM trajectory LIMIT 20000) t;
@@ -77,7 +81,7 @@ def plans(engine: Engine, act: Callable[[Session], object]) -> list[dict[str, An
         connection.cursor_factory, Recording.asked = Recording, []
         act(session)
         connection.cursor_factory = psycopg.Cursor
-        found = [_plan(connection, query, params) for query, params in list(Recording.asked)]
+        found = [_plan(connection, query, params) for query, params in dict(Recording.asked).items()]
         session.rollback()
         session.connection().invalidate()  # with all that it has prepared
     assert found
@@ -126,6 +130,8 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "run and verdict": (lambda s: trajectories.page(s, OURS, Filter(run=1, verdict=3), MIDDLE, LIMIT), "trajectory_by_run", SCAN),
     "triage": (lambda s: verdicts.triage(s, OURS, None, LIMIT), "verdict_triage", LIMIT),
     "triage, further on": (lambda s: verdicts.triage(s, OURS, verdicts.Cursor(2, 0.5, MIDDLE), LIMIT), "verdict_triage", LIMIT),
+    "how many wait": (lambda s: verdicts.counts(s, OURS, LIMIT), "verdict_triage", LIMIT),
+    "how many were judged since": (lambda s: reviews.count_since(s, OURS, SINCE, LIMIT), "review_newest", LIMIT),
     "feed": (lambda s: decisions.page(s, OURS, None, SIZE // 2, LIMIT), "decision_pkey", LIMIT),
     "snapshot": (lambda s: decisions.standing(s, OURS, SIZE, SIZE // 2, LIMIT), "verdict_standing", 2 * LIMIT),
     "environments": (lambda s: environments.page(s, OURS, ROWS // 4, LIMIT), "project_environment_pkey", LIMIT),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -18,7 +19,7 @@ from inspector.api.routes.trajectories import VERDICTS, line
 from inspector.api.sessions import SessionDep
 from inspector.api.wire import ReviewRequest, TrajectoryPage, TriageCounts
 from inspector.errors import BadSubmission, Unknown
-from inspector.store import decisions, environments, runs, trajectories, verdicts
+from inspector.store import decisions, environments, reviews, runs, trajectories, verdicts
 from inspector.store.codes import CAUSE_CODE
 from inspector.store.verdicts import Cursor, TriageFilter, TriagePlaces
 from inspector.verdict import Cause, Decision
@@ -77,13 +78,15 @@ def _narrowed(
 
 @router.get("/v1/triage/counts", **documented(TriageCounts))
 def count_triage(session: SessionDep, who: Reader) -> Response:
-    """How many wait, by verdict; counting ends at `most`."""
-    return answer(TriageCounts(waiting=verdicts.counts(session, who.project, MOST_COUNTED), most=MOST_COUNTED))
+    """How many wait, by verdict, and how many were judged since midnight in UTC; counting ends at `most`."""
+    today = datetime.combine(datetime.now(UTC).date(), time(), UTC)
+    waiting, reviewed = verdicts.counts(session, who.project, MOST_COUNTED), reviews.count_since(session, who.project, today, MOST_COUNTED)
+    return answer(TriageCounts(waiting=waiting, reviewed_today=reviewed, today=today, most=MOST_COUNTED))
 
 
 @router.post("/v1/trajectories/{key}/review", **documented(Decision, 404))
 def review_trajectory(session: SessionDep, who: Reader, key: Key, said: Annotated[ReviewRequest, Depends(JsonBody(ReviewRequest))]) -> Response:
     """Accept, quarantine or override; the decision is final and stands in the feed."""
-    decision = review.judge(session, who.project, key, who.name, said.judgement, said.reward, said.note)
+    decision = review.judge(session, who.project, key, who.name, said.judgement, said.reward, said.note, said.cause)
     decisions.notify(session, [who.project])
     return answer(decision)
