@@ -43,6 +43,11 @@ def test_the_service_says_what_an_audit_of_the_files_says(stack, run, tmp_path):
     past.write_bytes(b"".join(line + b"\n" for line in ordinary()))
     with Api(stack.api_url, stack.keys["owner"]) as owner, Api(stack.api_url, stack.keys["trainer"]) as trainer:
         served = demo.judged(owner, trainer, 120, lambda *_: None)
+        odd = owner.trajectory_by_id("tally-3-0417-rent")
+        listed = {check["name"] for check in owner.get("/v1/checks")["checks"]}
+    assert "builtin/unlike_its_environment" in listed
+    assert (odd["summary"]["verdict"], odd["summary"]["action"], odd["policy"]) == ("flag", "keep", "default@2")
+    assert "answers of tools that speak of an error: 62 of 62 (usually 0%)" in odd["findings"][0]["message"]
     lines = run("audit", folder() / "trajectories", "--environment", folder() / "declarations.yaml", "--baseline", past, "--json").lines
     assert len(lines) == len(json.loads((folder() / "expected.json").read_text())["trajectories"])
     assert served == {line["id"]: seen(line) for line in lines}
