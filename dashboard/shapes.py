@@ -48,6 +48,7 @@ class QueueRow(msgspec.Struct, frozen=True):
     run: str
     reward: str
     scored: bool
+    size: str
     action: str
     received: str
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from dashboard.shapes import QueueRow
-from dashboard.wording.values import Json, ago, amount, decided, environment, probability
+from dashboard.wording.values import Json, ago, amount, decided, environment, probability, size
 from inspector.showable import showable
 
 
@@ -26,6 +26,7 @@ def row(line: Json, filters: Mapping[str, str], now: datetime | None = None) -> 
         run=" · ".join([showable(line["run"]) + step if line["run"] else "no run", showable(line["id"])]),
         reward=amount(line["reward"]),
         scored=line["reward"] is not None,
+        size=size(line["bytes"]),
         action=decided(line),
         received=ago(line["received_at"], now),
     )

@@ -45,10 +45,25 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def counted(waiting: Mapping[str, int], most: int) -> str:
-    """What waits, worst first; a count that ended early says so."""
-    parts = [f"{number:,}{'+' if number >= most else ''} {verdict}" for verdict, number in waiting.items() if number]
-    return f"{' · '.join(parts)} waiting" if parts else "nothing waits"
+def counted(counts: Json) -> str:
+    """How many wait in all and how many people judged today; a count that ended early says so."""
+    waiting, most = counts["waiting"], counts["most"]
+    by = ", ".join(f"{_number(number, number >= most)} {verdict}" for verdict, number in waiting.items() if number)
+    total = f"{_number(sum(waiting.values()), any(n >= most for n in waiting.values()))} waiting ({by})" if by else "nothing waits"
+    return f"{total} · {_number(counts['reviewed_today'], counts['reviewed_today'] >= most)} reviewed today"
+
+
+def counted_as(counts: Json) -> str:
+    """What the numbers of `counted` count."""
+    return (
+        f"Counted anew each time this page is drawn, for the whole project and without the filters. Waiting: trajectories that the checks flagged or"
+        f" quarantined and no person has judged. Reviewed today: trajectories that anyone of the project judged since"
+        f" {moment(counts['today'])}, each once. Counting ends at {counts['most']:,}, which a + shows."
+    )
+
+
+def _number(count: int, ended_early: bool) -> str:
+    return f"{count:,}{'+' if ended_early else ''}"
 
 
 def environment(line: Json) -> str:

@@ -54,7 +54,7 @@ function draw(held, parent) {
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "what waits for a person, worst first");
   const head = make("div", "ins-row ins-heading");
-  for (const name of ["verdict, p", "why it is here", "environment / task", "reward", "action, received", ""]) head.append(make("div", "", name));
+  for (const name of ["verdict, p", "why it is here", "environment / task", "reward, size", "action, received", ""]) head.append(make("div", "", name));
   list.append(head);
   held.rows = new Map();
   for (const row of held.data.rows) {
@@ -76,7 +76,8 @@ function rowElement(row, held) {
   why.append(make("div", "ins-message", row.why), make("div", "ins-meta", row.source));
   const place = make("div", "ins-of");
   place.append(make("div", "", row.place), make("div", "ins-meta", row.run));
-  const paid = make("div", row.scored ? "ins-reward" : "ins-reward ins-none", row.reward);
+  const paid = make("div", "ins-paid");
+  paid.append(make("div", row.scored ? "" : "ins-none", row.reward), make("div", "ins-meta", row.size));
   const action = make("div", "ins-action", row.action);
   action.append(make("div", "ins-meta", row.received));
   const open = make("a", "ins-open", "open");
