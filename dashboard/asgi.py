@@ -37,6 +37,7 @@ def make_app(chosen: configuration.Configuration, transport: httpx.AsyncBaseTran
             Route("/login", doors.login),
             Route("/logout", doors.logout),
             Route("/proxy/trajectories/{key}/steps", proxy.steps),
+            Route("/proxy/trajectories/{key}/findings", proxy.findings),
             Route("/proxy/trajectories/{key}/search", proxy.search),
         ],
         middleware=[Middleware(Guard, hosts=chosen.hosts)],

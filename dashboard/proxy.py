@@ -1,4 +1,4 @@
-"""Gives the transcript its steps and its search from the API, with the authority of the person whose browser asks."""
+"""Gives the transcript its steps, its findings and its search from the API, with the authority of the person whose browser asks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from dashboard import steps
 from dashboard.configuration import Configuration
+from dashboard.wording import facts, findings
 from inspector.showable import showable
 
 JSON = "application/json"
@@ -41,6 +42,14 @@ class Proxy:
         shown = [steps.shown(window.start + at, bytes(raw), whole) for at, raw in enumerate(window.steps)]
         return _json({"total": window.total, "start": window.start, "steps": shown})
 
+    async def findings(self, request: Request) -> Response:
+        """What stands above the steps, as the page gives it later."""
+        answer = await self._ask(request, "", ())
+        if answer.status_code != 200:
+            return _passed_on(answer)
+        detail = msgspec.json.decode(answer.content)
+        return _json({"title": facts.title(detail["summary"], ()), "findings": findings.shown(detail["findings"])})
+
     async def search(self, request: Request) -> Response:
         """Places of a text; what is around them made showable."""
         answer = await self._ask(request, "search", ("q", "after"))
@@ -56,7 +65,7 @@ class Proxy:
         if not secret:
             return httpx.Response(401, json={"error": {"reason": "you are not signed in", "status": 401}})
         parameters = {name: request.query_params[name] for name in names if name in request.query_params}
-        path = f"/v1/trajectories/{quote(request.path_params['key'], safe='')}/{what}"
+        path = f"/v1/trajectories/{quote(request.path_params['key'], safe='')}{what and f'/{what}'}"
         try:
             return await self._client.get(path, params=parameters, headers={"Authorization": f"Bearer {secret}"})
         except httpx.HTTPError as error:

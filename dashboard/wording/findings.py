@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dashboard.shapes import ShownFinding, ShownSpan
 from dashboard.wording.values import Json
 from inspector.showable import showable
 
-QUOTE = 160
+QUOTE_LINES = 3
+QUOTE = 330  # characters: about as many lines where the text has no line feeds
+_CUT = re.compile(r"… \[(\d+) characters left out\]\Z")  # what an earlier cut says
 
 
 def shown(found: Iterable[Json]) -> list[ShownFinding]:
@@ -29,4 +32,25 @@ def shown(found: Iterable[Json]) -> list[ShownFinding]:
 def _span(span: Json) -> ShownSpan:
     start, end = span.get("start", 0), span.get("end", 0)
     label = showable(span["field"]) + (f" [{start}:{end}]" if end > start else "")
-    return ShownSpan(span["step"], span["field"], start, end, label, showable(span.get("quote", ""), limit=QUOTE))
+    return ShownSpan(span["step"], span["field"], start, end, label, quoted(span.get("quote", "")))
+
+
+def quoted(text: str) -> str:
+    """The first lines of a passage that hold anything, and how much of it is left."""
+    cut = _CUT.search(text)
+    whole = (text[: cut.start()] if cut else text).rstrip()
+    head = whole[: _end(whole)].rstrip()
+    left = len(whole) - len(head) + (int(cut[1]) if cut else 0)
+    lines = [line for line in showable(head, lines=True).split("\n") if line.strip()]
+    return "\n".join(lines) + (f"… [{left:,} characters left out]" if left else "")
+
+
+def _end(text: str) -> int:
+    """As far as `QUOTE_LINES` lines with text go, and `QUOTE` characters at most."""
+    at, lines = 0, 0
+    for line in text.split("\n"):
+        lines += bool(line.strip())
+        if lines > QUOTE_LINES:
+            break
+        at += len(line) + 1
+    return min(at, QUOTE)

@@ -2,7 +2,7 @@
 
 const FIRST = 12;
 
-let asked = globalThis.insAsked ?? null; // {url, answer}: the page itself asks before there are scripts
+let asked = globalThis.insAsked ?? []; // of {url, answer}: the page itself asks before there are scripts
 
 const path = (key) => `/proxy/trajectories/${encodeURIComponent(key)}/`;
 
@@ -14,17 +14,16 @@ export function get(url, signal) {
 
 export function askAhead(key) {
   const url = path(key) + firstOf(0);
-  if (asked?.url === url) return;
+  if (asked.some((one) => one.url === url)) return;
   const answer = get(url);
   answer.catch(() => {}); // whoever takes it says so
-  asked = { url, answer };
+  asked = [{ url, answer }];
 }
 
 // The answer that is on its way already, given once; else a new one.
 export function ask(key, what, signal) {
   const url = path(key) + what;
-  if (asked?.url !== url) return get(url, signal);
-  const { answer } = asked;
-  asked = null;
-  return answer;
+  const found = asked.find((one) => one.url === url);
+  asked = asked.filter((one) => one !== found);
+  return found ? found.answer : get(url, signal);
 }

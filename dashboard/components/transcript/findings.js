@@ -3,6 +3,7 @@
 import { button, make, number } from "../dom.js";
 
 const FIRST = 5; // findings shown before a person asks for all
+const QUOTED = 3; // places of one finding whose text is shown with it
 const PLACES = 6; // of one finding
 
 export class Findings {
@@ -49,14 +50,25 @@ export class Findings {
     const whole = finding.spans.length ? "" : "about the episode as a whole";
     const facts = make("div", "ins-facts", [finding.tier, finding.cause, finding.check, finding.score, whole].filter(Boolean).join(" · "));
     row.append(message, facts);
-    for (const span of finding.spans.slice(0, PLACES)) {
-      facts.append(button("ins-place", `#${number(span.step)} ${span.label}`, span.quote || "go there", () => this.visit(span)));
-    }
+    finding.spans.slice(0, PLACES).forEach((span, at) => (span.quote && at < QUOTED ? row : facts).append(this.place(span, at < QUOTED)));
     if (finding.spans.length > PLACES) facts.append(`and ${number(finding.spans.length - PLACES)} more places (n, p)`);
     if (finding.spans.length) {
       message.onclick = () => !String(getSelection()) && this.visit(finding.spans[0]);
       message.classList.add("ins-link");
     }
     return row;
+  }
+
+  // The passage itself, or the name of its place alone.
+  place(span, quoted) {
+    const label = `step #${number(span.step)} · ${span.label}`;
+    if (!quoted || !span.quote) return button("ins-place", label, span.quote || "go there", () => this.visit(span));
+    const quote = make("pre", "ins-quote", span.quote);
+    quote.dataset.label = label;
+    quote.tabIndex = 0;
+    quote.setAttribute("role", "link");
+    quote.onclick = () => !String(getSelection()) && this.visit(span);
+    quote.onkeydown = (event) => event.key === "Enter" && this.visit(span);
+    return quote;
   }
 }

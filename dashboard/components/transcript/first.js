@@ -1,12 +1,15 @@
-// In the page itself, before any script is loaded: asks for the first steps, and lets Streamlit begin once they are painted, or soon.
+// In the page itself, before any script is loaded: asks for the first steps and the findings, and lets Streamlit begin once they are painted, or soon.
 {
   const PATIENCE_MS = 700;
   const address = new URL(location.href).searchParams;
   const key = address.get("key");
   if (key) {
-    const url = `/proxy/trajectories/${encodeURIComponent(key)}/steps?start=${Number(address.get("step")) || 0}&count=12`; // as ahead.js asks
-    globalThis.insAsked = { url, answer: fetch(url, { credentials: "same-origin" }) };
-    insAsked.answer.catch(() => {}); // whoever takes it says so
+    globalThis.insAsked = [`steps?start=${Number(address.get("step")) || 0}&count=12`, "findings"].map((what) => {
+      const url = `/proxy/trajectories/${encodeURIComponent(key)}/${what}`; // as ahead.js asks
+      const answer = fetch(url, { credentials: "same-origin" });
+      answer.catch(() => {}); // whoever takes it says so
+      return { url, answer };
+    });
   }
   globalThis.insStreamlit = () => {
     const put = document.getElementById("ins-streamlit");

@@ -9,8 +9,11 @@ import { Search } from "./search.js";
 import { stepElement } from "./step.js";
 import { RETRY_MS, Steps } from "./steps.js";
 
+const PATIENCE_MS = 400; // for what stands above the first steps
+
 export class View {
-  constructor(parent, key, place) {
+  // `known`: a promise of title and findings, where the page has not come with them yet.
+  constructor(parent, key, place, known) {
     this.key = key;
     this.current = null; // {step, field, start, end}
     this.turn = 0;
@@ -25,10 +28,12 @@ export class View {
     parent.replaceChildren(this.root);
     this.onKey = (event) => this.pressed(event);
     document.addEventListener("keydown", this.onKey);
-    this.begin(place);
+    this.begin(place, known?.then((told) => this.head(told)));
   }
 
-  async begin(place) {
+  // The findings come with the first steps, so that they push nothing down; they are not waited for much longer.
+  async begin(place, known) {
+    if (known) await Promise.race([known, new Promise((go) => setTimeout(go, PATIENCE_MS))]);
     await this.steps.begin(place.step);
     if (this.ended) return;
     this.jump.max = String(Math.max(this.steps.total - 1, 0));
@@ -57,12 +62,20 @@ export class View {
   update(data) {
     this.size = data.size;
     this.next = data.next;
-    const { task, place, verdict } = data.title;
-    this.title.replaceChildren(make("b", "", task), make("span", `ins-tone-${verdict}`, verdict), place);
-    if (this.findings.update(data.findings)) this.list.later();
+    this.above(data);
     const asked = JSON.stringify(data.target ?? null);
     if (this.asked !== undefined && asked !== this.asked && data.target && this.steps.total) this.goTo(data.target, false);
     this.asked = asked;
+  }
+
+  // Title and findings, as they were told before the page was there; the page knows better.
+  head(told) {
+    if (told && this.asked === undefined && !this.ended) this.above(told);
+  }
+
+  above({ title: { task, place, verdict }, findings }) {
+    this.title.replaceChildren(make("b", "", task), make("span", `ins-tone-${verdict}`, verdict), place);
+    if (this.findings.update(findings)) this.list.later();
   }
 
   // To another place of the document, as it is.
