@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # Streamlit takes c and r for itself; a browser takes most keys with Ctrl.
-JUDGING: Mapping[str, str] = {"accept": "a", "quarantine": "q"}
-TRIAGE: Mapping[str, str] = {**JUDGING, "open": "o", "next page": "m", "first page": "f", "find": "e"}
-EPISODE: Mapping[str, str] = {**JUDGING, "skip": "s", "triage": "t"}
+JUDGING: Mapping[str, str] = {"accept": "a", "quarantine": "q", "override": "v", "set reward": "g"}
+TRIAGE: Mapping[str, str] = {**JUDGING, "open": "o", "next page": "m", "first page": "f", "find": "e", "all": "w"}
+EPISODE: Mapping[str, str] = {**JUDGING, "skip": "s", "triage": "t", "set state": "x"}
 MEANING: Mapping[str, str] = {
     "accept": "accept: it is fit for training",
     "quarantine": "quarantine: it is not to be used as it is",
+    "override": "override its reward: opens the field for it, and closes it",
+    "set reward": "set the reward that stands in the field",
     "open": "open the episode",
     "next page": "next page",
     "first page": "first page",
     "find": "find an episode by its id",
     "skip": "skip to the next that waits",
+    "all": "show all that waits, without filters",
     "triage": "back to triage",
+    "set state": "set the state of the task or environment version, once confirmed",
 }
 IN_QUEUE: Mapping[str, str] = {"j": "next in the list", "k": "the one before"}
 IN_TRANSCRIPT: Mapping[str, str] = {

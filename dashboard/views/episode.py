@@ -8,7 +8,7 @@ import streamlit as st
 from dashboard import keys, panels, session
 from dashboard.components.sheet import sheet
 from dashboard.components.transcript import transcript
-from dashboard.shapes import Section, Title
+from dashboard.shapes import Section
 from dashboard.wording import coverage, facts, findings, values
 from dashboard.wording.reach import Reach
 from dashboard.wording.reach import facts as reach_facts
@@ -143,14 +143,14 @@ def page(key: str) -> None:
         detail = opened.trajectory(key)
     except ApiError as error:
         session.stop(error)
-    line = detail["summary"]
+    line, found = detail["summary"], findings.shown(detail["findings"])
     left, right = st.columns([2.35, 1], gap="medium")
     with left:
-        title = Title(values.shown(line["task"]), facts.place(line, st.session_state.get("queue", [])), line["verdict"])
-        transcript(line["key"], title, findings.shown(detail["findings"]), step(), values.size(line["bytes"]), next_listed(line["key"]))
+        title = facts.title(line, st.session_state.get("queue", []))
+        transcript(line["key"], title, found, step(), values.size(line["bytes"]), next_listed(line["key"]))
     with right:
         bar(line["key"])
-        panels.judge(opened, line, lambda: declared(line), advance)
+        panels.judge(opened, line | {"why_cause": next((f.cause for f in found), None)}, lambda: declared(line), advance)
         st.toggle("Go to the next after a judgement", value=True, key="advance")
         sheet(known(detail), key="sheet")
         panels.state(opened, line)

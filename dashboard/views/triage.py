@@ -11,7 +11,6 @@ from inspector.client.http import ApiError
 
 PAGE = 25
 VERDICTS = ("quarantine", "flag")
-CAUSES = ("policy_exploit", "verifier_defect", "environment_defect", "infrastructure", "record_defect", "anomaly")
 
 opened = session.api()
 
@@ -56,7 +55,7 @@ def filters() -> dict[str, str]:
     with narrow[0]:
         verdict = st.selectbox("Verdict", VERDICTS, index=None, placeholder="any", key="verdict", bind="query-params", on_change=from_the_start)
     with narrow[1]:
-        cause = st.selectbox("Cause", CAUSES, index=None, placeholder="any", key="cause", bind="query-params", on_change=from_the_start)
+        cause = st.selectbox("Cause", panels.CAUSES, index=None, placeholder="any", key="cause", bind="query-params", on_change=from_the_start)
     with narrow[2]:
         environment = st.text_input("Environment version", key="environment", placeholder="team/name@version", bind="query-params", on_change=from_the_start)
     with narrow[3]:
@@ -80,13 +79,13 @@ def listed(narrowed: dict[str, str]) -> dict[str, Any]:
 
 
 def heading() -> None:
-    """How many wait, and the ways elsewhere."""
+    """How many wait and were judged, and the ways elsewhere."""
     try:
         counts = opened.get("/v1/triage/counts")
     except ApiError as error:
         session.stop(error)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(f"##### Triage: {values.counted(counts['waiting'], counts['most'])}, worst first", width="content")
+        st.markdown(f"##### Triage: {values.counted(counts)}", width="content", help=values.counted_as(counts))
         with st.container(horizontal=True, vertical_alignment="center", width="content"):
             if st.button("Find by id", key="find", shortcut=keys.TRIAGE["find"], type="tertiary"):
                 st.switch_page(session.EPISODE_PAGE, query_params={})
@@ -112,13 +111,13 @@ def clear() -> None:
 def told_of(page: dict[str, Any], narrowed: dict[str, str]) -> str:
     """What of the list is on this page."""
     looked = f" of {page['scanned']:,} looked at" if narrowed else ""
-    return f"{len(page['trajectories'])}{looked} on this page{', more follow' if page['next'] else ''} · J K move · O opens"
+    return f"{len(page['trajectories'])}{looked} on this page, worst first{', more follow' if page['next'] else ''} · J K move · O opens"
 
 
 def below(line: dict[str, Any] | None, page: dict[str, Any]) -> None:
     """What may be done about the chosen one, and the other pages."""
     if line is None:
-        st.button("Show all that waits", key="all", on_click=clear)
+        st.button("Show all that waits", key="all", shortcut=keys.TRIAGE["all"], on_click=clear)
     else:
         st.caption(told_of(page, narrowed))
     acts, pages = st.columns([3, 1.3], vertical_alignment="bottom")

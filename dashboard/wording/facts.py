@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dashboard.shapes import Fact, Section
+from dashboard.shapes import Fact, Section, Title
 from dashboard.wording.values import Json, amount, decided, environment, moment, probability, size
 from inspector.showable import showable
 
@@ -26,8 +26,12 @@ def verdict(detail: Json) -> Section:
     return Section("Verdict", facts)
 
 
-def place(line: Json, listed: Sequence[str]) -> str:
-    """Where it comes from, what it was paid, and where it stands in the list that a person walks."""
+def title(line: Json, listed: Sequence[str]) -> Title:
+    """What stands above a transcript; `listed` are the keys of the list that a person walks."""
+    return Title(showable(line["task"]), _place(line, listed), line["verdict"])
+
+
+def _place(line: Json, listed: Sequence[str]) -> str:
     step = f"step {line['step']}" if line["step"] is not None else ""
     at = f"{listed.index(line['key']) + 1} of {len(listed)} on this page of triage" if line["key"] in listed else ""
     run = showable(line["run"]) if line["run"] else ""
@@ -109,6 +113,8 @@ def _decision(decision: Json, review: Json | None) -> Fact:
     action = decision["action"].replace("_", " ")
     if decision.get("reward_override") is not None:
         action += f" to {decision['reward_override']:g}"
+    if decision.get("cause"):
+        action += f" · {decision['cause']}"
     parts = [action, f"by {showable(decision.get('author', ''))}", "final" if decision.get("final") else "provisional", decision.get("mode", "observe")]
     if not decision.get("enforced", True):
         parts.append("not enforced")

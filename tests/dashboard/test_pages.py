@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -50,7 +51,8 @@ def test_triage_says_what_waits_and_why(pages, waiting):
     assert "timed out" in row["why"]
     assert "evidence · infrastructure" in row["source"]
     assert row["address"] == f"/episode?key={waiting['one']}"
-    assert "quarantine" in texts(app)
+    assert row["size"].endswith("B")
+    assert re.search(r"Triage: \d+ waiting \(\d+ quarantine.*\) · \d+ reviewed today", texts(app))
     assert len(list(app.main)) < 100
 
 
@@ -116,17 +118,14 @@ def test_an_override_keeps_to_the_declared_range(pages, served, waiting):
     with served.api() as api:
         line = api.trajectory(waiting["two"])["summary"]
         api.declare(line["environment"], line["version"], {"reward": {"min": 0, "max": 1}})
-    app.session_state["override-open"] = True
-    app.run()
+    app.button(key="override").click().run()
     assert "declared 0 to 1" in texts(app)
     app.number_input(key=f"reward-{waiting['two']}").set_value(7.0)
-    app.button(key="override").click().run()
+    app.button(key="set reward").click().run()
     assert "That was not done." in texts(app)
     assert "outside what the environment declares" in texts(app)
-    app.session_state["override-open"] = True
-    app.run()
     app.number_input(key=f"reward-{waiting['two']}").set_value(0.0)
-    app.button(key="override").click().run()
+    app.button(key="set reward").click().run()
     with served.api() as api:
         summary = api.trajectory(waiting["two"])["summary"]
     assert (summary["action"], summary["reward_override"]) == ("override_reward", 0.0)
@@ -143,10 +142,10 @@ def test_a_task_is_quarantined_with_a_note_and_a_confirmation(pages, served, wai
     app = pages(session.EPISODE_PAGE, key=waiting["one"])
     app.session_state["state-open"] = True
     app.run()
-    assert app.button(key="state-set").disabled
+    assert app.button(key="set state").disabled
     app.text_input(key="state-note").set_value("its verifier pays after a timeout")
     app.checkbox(key="state-sure").check().run()
-    app.button(key="state-set").click().run()
+    app.button(key="set state").click().run()
     assert not app.exception
     with served.api() as api:
         line = api.trajectory(waiting["one"])["summary"]
