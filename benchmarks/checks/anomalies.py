@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.checks.transcripts import WIDTH, transcripts
+from benchmarks.checks.transcripts import Transcripts, transcripts
 from benchmarks.shared.thresholds import ANOMALOUS
 from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
 
@@ -30,14 +30,13 @@ def matrix(batch: Batch) -> np.ndarray:
     """The features of `benchmarks.shared.features`, the same numbers, a row for each trajectory."""
     walked = transcripts(batch)
     rewards = np.array([-1.0 if trajectory.reward is None else trajectory.reward for trajectory in batch])
-    steps = np.array(walked.lengths, np.float64).reshape(-1, WIDTH)
-    return _matrix(steps, np.cumsum([0, *walked.steps]), np.array(walked.commands, np.float64), rewards)
+    return _matrix(walked, np.array(walked.commands, np.float64), rewards)
 
 
-def _matrix(steps: np.ndarray, borders: np.ndarray, commands: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+def _matrix(walked: Transcripts, commands: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    agent, calls, lengths, borders = walked.agent, walked.calls, walked.lengths, walked.borders
     first, last = borders[:-1], borders[1:] - 1
     count = np.diff(borders).astype(np.float64)
-    agent, lengths, calls = steps[:, 0], steps[:, 1:5], steps[:, 5]
     totals = lengths.sum(axis=1)
     sums = np.add.reduceat(lengths, first)
     means = sums / count[:, None]

@@ -1,22 +1,28 @@
-"""What the checks of a batch share: each transcript walked once, for its text and for the lengths of its parts."""
+"""What the checks of a batch share: each transcript read once, for its text and for the lengths of its parts."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from inspector.check import Batch, Trajectory
-from inspector.trajectory import Source, text_of
+import numpy as np
 
-WIDTH = 6  # numbers of a step: agent, message, reasoning, arguments, observation, calls
+from inspector.check import Batch, Trajectory
+from inspector.signatures import Place
+from inspector.signatures.transcript import DID, KINDS, SEEN, transcript
+from inspector.trajectory import Source
+
+PLACES = frozenset({Place.MESSAGE, Place.PROMPT, Place.REASONING, Place.ACTION, Place.OBSERVATION})
 
 
 class Transcripts(NamedTuple):
-    """A list for the trajectories of a batch, or for their steps one after another."""
+    """Of the trajectories of a batch, or of their steps one after another."""
 
     texts: list[bytes]  # what is said, done and seen, joined by line feeds, as UTF-8
-    lengths: list[int]  # WIDTH numbers a step, in characters
-    steps: list[int]
+    agent: np.ndarray  # of each step: whether it is the agent's
+    calls: np.ndarray  # of each step
+    lengths: np.ndarray  # of each step: message, reasoning, arguments, observation, in characters
+    borders: np.ndarray  # where the steps of each trajectory begin, and the end; one without steps counts as one silent step
     commands: list[int]  # distinct ones
 
 
@@ -27,39 +33,33 @@ def transcripts(batch: Batch) -> Transcripts:
     """Of this batch; walked at the first question."""
     found = _walked.get(batch)
     if found is None:
-        found = _walked[batch] = Transcripts([], [], [], [])
-        for trajectory in batch:
-            _walk(trajectory, found)
+        found = _walked[batch] = _walk(batch)
     return found
 
 
-def _walk(trajectory: Trajectory, into: Transcripts) -> None:
-    pieces: list[str] = []
-    distinct: set[str] = set()
-    lengths, add = into.lengths, pieces.append
-    for step in trajectory.document.steps:
-        said = thought = done = seen = 0
-        if (message := step.message) is not None:
-            add(message if type(message) is str else (message := text_of(message)))
-            said = len(message)
-        if (reasoning := step.reasoning_content) is not None:
-            add(reasoning)
-            thought = len(reasoning)
-        if calls := step.tool_calls:
-            for call in calls:
-                for value in call.arguments.values():
-                    if type(value) is str:
-                        add(value)
-                        distinct.add(value)
-                        done += len(value)
-        if (observation := step.observation) is not None:
-            for result in observation.results:
-                if (content := result.content) is not None:
-                    add(content if type(content) is str else (content := text_of(content)))
-                    seen += len(content)
-        lengths += (step.source is Source.AGENT, said, thought, done, seen, len(calls) if calls else 0)
-    if not trajectory.document.steps:
-        lengths += (0,) * WIDTH  # as one silent step: a minimum and a mean need something to be of
-    into.texts.append("\n".join(pieces).encode("utf-8", "replace"))
-    into.steps.append(len(trajectory.document.steps) or 1)
-    into.commands.append(len(distinct))
+def _walk(batch: Batch) -> Transcripts:
+    texts: list[bytes] = []
+    steps: list[tuple[bool, int]] = []
+    sizes: list[int] = []
+    marks: list[int] = []
+    of_each: list[tuple[int, int, int]] = []  # steps, texts, distinct commands
+    for trajectory in batch:
+        read = transcript(trajectory, PLACES)
+        texts.append(read.data)
+        sizes += map(len, read.texts)
+        marks += read.marks
+        before = len(steps)
+        steps += _steps(trajectory)
+        distinct = {text for text, mark in zip(read.texts, read.marks, strict=True) if mark % KINDS == DID}
+        of_each.append((len(steps) - before, len(read.texts), len(distinct)))
+    counts, pieces, commands = zip(*of_each, strict=True)
+    borders = np.cumsum([0, *counts])
+    places = np.array(marks, np.int64) + np.repeat(borders[:-1] * KINDS, pieces)
+    lengths = np.bincount(places, weights=sizes, minlength=len(steps) * KINDS).reshape(-1, KINDS)
+    agent, calls = np.array(steps, np.float64).T
+    return Transcripts(texts, agent, calls, np.delete(lengths[:, : SEEN + 1], 2, axis=1), borders, list(commands))
+
+
+def _steps(trajectory: Trajectory) -> list[tuple[bool, int]]:
+    agent = Source.AGENT
+    return [(step.source is agent, len(step.tool_calls) if step.tool_calls else 0) for step in trajectory.document.steps] or [(False, 0)]

@@ -9,10 +9,11 @@ from inspector.signatures.places import Field, Place
 from inspector.trajectory import Trajectory
 
 
-def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str]:
-    """The texts of those places in the order of the actions, and all of them joined by line feeds."""
+def texts_of(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str, bytes]:
+    """The texts of those places in the order of the actions, and all of them joined by line feeds, also as UTF-8."""
     texts = [text for place, text, _ in _texts(trajectory, places) if place in places]
-    return texts, "\n".join(texts)
+    joined = "\n".join(texts)
+    return texts, joined, joined.encode("utf-8", "replace")
 
 
 def addresses_of(trajectory: Trajectory, places: frozenset[Place]) -> list[tuple[Place, Action]]:

@@ -109,8 +109,7 @@ def _scanned(batch: Batch, layer: _Layer, using: Prefilter) -> _Scan:
     rows: _Scan = {}
     candidates, texts_of, places, rules = using.candidates, layer.surface.texts, layer.places, layer.rules
     for row, trajectory in enumerate(batch):
-        texts, text = texts_of(trajectory, places)
-        data = text.encode("utf-8", "replace")
+        texts, text, data = texts_of(trajectory, places)
         if numbers := candidates(text, data):
             joined = _Joined(trajectory, texts, data, layer)
             for rule in dict.fromkeys(rules[number] for number in numbers):

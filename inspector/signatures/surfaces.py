@@ -14,12 +14,16 @@ class Surface(NamedTuple):
     """Gives the texts of some places, their addresses in the same order, and what an address means."""
 
     places: frozenset[Place]
-    texts: Callable[[Trajectory, frozenset[Place]], tuple[list[str], str]]  # each, and all joined
+    texts: Callable[[Trajectory, frozenset[Place]], tuple[list[str], str, bytes]]  # each, and all joined, also as UTF-8
     addresses: Callable[[Trajectory, frozenset[Place]], Sequence[Any]]  # of each text; begins with its place
     field: Callable[[Any], Field]  # at an address
 
 
+def _of_transcript(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str, bytes]:
+    return transcript.transcript(trajectory, places)[:3]
+
+
 SURFACES = (
-    Surface(frozenset(TRANSCRIPT), transcript.texts_of, transcript.addresses_of, transcript.field_at),
+    Surface(frozenset(TRANSCRIPT), _of_transcript, transcript.addresses_of, transcript.field_at),
     Surface(frozenset(DEEDS), deeds.texts_of, deeds.addresses_of, deeds.field_at),
 )

@@ -12,7 +12,7 @@ from inspector.signatures import Place, Scanner, Sought, compiled, prefilter
 from inspector.signatures import scanner as scanning
 from inspector.signatures.places import TRANSCRIPT
 from inspector.signatures.scanner import SPANS
-from inspector.signatures.transcript import addresses_of, field_at, texts_of
+from inspector.signatures.transcript import addresses_of, field_at, transcript
 from inspector.testing import odd_trajectories, trajectory
 
 EVERYWHERE = frozenset(TRANSCRIPT)
@@ -78,7 +78,7 @@ def test_findings_are_those_of_each_field_alone(everywhere, said, done, seen):
     subject = episode(said, done, seen)
     for source, found in zip(PATTERNS, spans(everywhere, subject), strict=True):
         expected = []
-        for field, text in zip(map(field_at, addresses_of(subject, EVERYWHERE)), texts_of(subject, EVERYWHERE)[0], strict=True):
+        for field, text in zip(map(field_at, addresses_of(subject, EVERYWHERE)), transcript(subject, EVERYWHERE).texts, strict=True):
             data = text.encode("utf-8", "replace")
             for match in re2.compile(source.encode()).finditer(data):
                 start, end = (len(data[:at].decode()) for at in match.span())
@@ -89,7 +89,7 @@ def test_findings_are_those_of_each_field_alone(everywhere, said, done, seen):
 @pytest.mark.parametrize("name", odd_trajectories())
 def test_every_text_has_an_address(name):
     subject = odd_trajectories()[name]
-    pairs = list(zip(map(field_at, addresses_of(subject, EVERYWHERE)), texts_of(subject, EVERYWHERE)[0], strict=True))
+    pairs = list(zip(map(field_at, addresses_of(subject, EVERYWHERE)), transcript(subject, EVERYWHERE).texts, strict=True))
     assert [text_at(subject, Span(step=field.step, field=field.name)) or "" for field, _ in pairs] == [text for _, text in pairs]
 
 
