@@ -14,7 +14,7 @@ import structlog
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import group_work, isolation, subjects
+from inspector.audit import group_work, isolation, subjects, usual
 from inspector.audit.auditor import ALONE_S, CLOSINGS, Auditor, log_all, with_groups
 from inspector.audit.deciding import Judged
 from inspector.audit.late_answers import Answer, Answers, answered
@@ -34,7 +34,6 @@ from inspector.trajectory import EnvironmentRef, GroupRef, Header, RunRef, TaskR
 from inspector.verdict import Finding, Outcome
 
 log = structlog.get_logger()
-GROUPS = 16  # a claim
 GROUP_BYTES = 256 << 20  # of raw lines that the checks of one group may read
 
 
@@ -67,7 +66,7 @@ class LateAuditor:
         """Lease a block."""
         with transaction(self._engine) as session:
             driver(session).execute("SET LOCAL synchronous_commit = off")
-            return work.claim(session, self._pace.lease_s, block=GROUPS, lane=Lane.LATE)
+            return work.claim(session, self._pace.lease_s, block=work.LATE_BLOCK, lane=Lane.LATE)
 
     def audit(self, claims: Sequence[Claim]) -> None:
         """Inspect a block and close it."""
@@ -78,7 +77,7 @@ class LateAuditor:
     def give_up(self) -> int:
         """Close what is overdue: its checks are not assessed, and its members are final; how many groups."""
         with transaction(self._engine) as session:
-            claims = work.claim_overdue(session, self._pace.late_deadline_s, self._pace.lease_s, block=GROUPS)
+            claims = work.claim_overdue(session, self._pace.late_deadline_s, self._pace.lease_s, block=work.LATE_BLOCK)
             note = f"deadline: no answer within {self._pace.late_deadline_s:g} s"
             inspected = [Inspected(claim, self._all(session, claim, Outcome.NOT_ASSESSED, note)) for claim in claims]
         if inspected:
@@ -117,8 +116,10 @@ class LateAuditor:
     def _run(self, claim: Claim, checks: Sequence[Check], opened: Sequence[Opened], group: Group) -> Assessment:
         contents = [subjects.content_of(t, one.subject.task) for t, one in zip(group.trajectories, opened, strict=True)]
         with transaction(self._engine) as session:
-            needs = subjects.needs(session, claim.project, checks, opened, group.trajectories, contents)
-        [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], needs.history, needs.baselines))
+            history = subjects.needs(session, claim.project, checks, opened, group.trajectories, contents).history
+            first = group.trajectories[0].environment
+            baselines = self._auditor.usual.of(session, claim.project, {(first.id, first.version)}) if usual.needed(checks) else {}
+        [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], history, baselines))
         return assessment
 
     def _checks(self, session: Session, claim: Claim) -> dict[str, Check]:

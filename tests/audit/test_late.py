@@ -11,8 +11,8 @@ import pytest
 from inspector import quarantine
 from inspector.amend import Amendment, amend
 from inspector.audit import LateAuditor, Pace
-from inspector.check import Cause, Check, Declaration, Finding, Group, Sandbox, Tier, Trajectory, check
-from inspector.store import work
+from inspector.check import Baselines, Cause, Check, Declaration, Finding, Group, History, Sandbox, Tier, Trajectory, check
+from inspector.store import verdicts, work
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
 from inspector.store.work import Lane
@@ -48,12 +48,19 @@ def ends_its_process(group: Group) -> Iterator[Finding]:
     yield Finding(message="never said")
 
 
+@check(version=1, tier=Tier.EVIDENCE, cause=Cause.VERIFIER_DEFECT)
+def asks_for_all(group: Group, declaration: Declaration, history: History, baselines: Baselines) -> Iterator[Finding]:
+    """Asks for everything there is."""
+    twins = sum(len(history.twins(t)) for t in group.trajectories)
+    yield Finding(message=f"{declaration.declared} {twins} {type(baselines).__name__}")
+
+
 def named(function: object) -> Check:
     assert isinstance(function, Check)
     return function.qualified("test")
 
 
-PAYS, BROKE, REPLAYS, ENDS = map(named, (pays_alike, broke, replays_differ, ends_its_process))
+PAYS, BROKE, REPLAYS, ENDS, ASKS = map(named, (pays_alike, broke, replays_differ, ends_its_process, asks_for_all))
 
 
 def members(*rewards: float | None, **fields: Any) -> list[dict[str, Any]]:
@@ -99,6 +106,17 @@ def test_what_the_fast_lane_found_stands_beside_what_the_late_one_finds(open_des
     late(desk).drain()
     assert desk.stored("m0").outcomes == (Outcome.FLAGGED, Outcome.FLAGGED)
     assert [d.seq for d in desk.feed()] == [1, 2, 3], "it is out already, for the same cause: nothing to say"
+
+
+def test_a_late_check_is_given_what_it_asks_for(open_desk: OpenDesk) -> None:
+    desk = open_desk(ASKS)
+    desk.declare(Declaration(owner="acme"))
+    desk.post(*members(1.0, 1.0, says="the same"))
+    desk.audit()
+    late(desk).drain()
+    with transaction(desk.engine) as session:
+        [found] = verdicts.findings(session, desk.key("m0"))
+    assert found.message == "True 2 Baselines"
 
 
 def test_fast_workers_leave_late_rows_alone_and_late_ones_fast_rows(open_desk: OpenDesk) -> None:
