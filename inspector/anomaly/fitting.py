@@ -43,7 +43,16 @@ def fit_apart(rows: Rows, *, limit_s: float) -> Forest:
 def main() -> None:
     """From rows on stdin to a forest on stdout."""
     rows = np.load(BytesIO(sys.stdin.buffer.read()), allow_pickle=False)
+    _import_quickly()
     sys.stdout.buffer.write(packed(fit(rows).arrays()))
+
+
+def _import_quickly() -> None:
+    """sklearn loads pandas where somebody installed it, which takes as long again, and has no need of it."""
+    sys.modules["pandas"] = None  # type: ignore[assignment]  # what may not be imported
+    import sklearn.ensemble  # noqa: F401
+
+    del sys.modules["pandas"]
 
 
 if __name__ == "__main__":
