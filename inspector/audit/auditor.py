@@ -10,7 +10,6 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-import psycopg
 import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -28,7 +27,7 @@ from inspector.policy import Policy
 from inspector.store import decisions, environments, groups, patches, runs, selections, states, verdicts, work
 from inspector.store.decisions import Numbered, Revoked
 from inspector.store.segments import SegmentReader
-from inspector.store.session import driver, transaction
+from inspector.store.session import AlreadyThere, driver, transaction
 from inspector.store.trajectories import Subject
 from inspector.store.verdicts import NewVerdict
 from inspector.store.work import Claim
@@ -201,7 +200,7 @@ class Auditor:
         for _ in range(CLOSINGS - 1):
             try:
                 return self._close_once(claims, judged)
-            except (psycopg.errors.UniqueViolation, Unavailable) as error:
+            except (AlreadyThere, Unavailable) as error:
                 log.warning("closing again", reason=str(error))
             except Revoked as error:
                 log.info("judging again", reason=str(error))

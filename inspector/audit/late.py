@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
-import psycopg
 import structlog
 from sqlmodel import Session
 
@@ -28,7 +27,7 @@ from inspector.store import environments, groups, runs, trajectories, verdicts, 
 from inspector.store.codes import ACTION_CODE, CAUSE_CODE
 from inspector.store.decisions import Numbered, Revoked
 from inspector.store.groups import Member
-from inspector.store.session import driver, transaction
+from inspector.store.session import AlreadyThere, driver, transaction
 from inspector.store.work import Claim, Lane
 from inspector.trajectory import EnvironmentRef, GroupRef, Header, RunRef, TaskRef, Trajectory
 from inspector.verdict import Finding, Outcome
@@ -141,7 +140,7 @@ class LateAuditor:
             try:
                 projects, watches = self._close_once(inspected)
                 break
-            except (psycopg.errors.UniqueViolation, Unavailable, Revoked) as error:  # a member was audited again at this moment
+            except (AlreadyThere, Unavailable, Revoked) as error:  # a member was audited again at this moment
                 log.warning("closing again", reason=str(error))
                 if attempt == CLOSINGS - 1:
                     raise
