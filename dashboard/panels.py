@@ -14,7 +14,7 @@ from inspector.client.http import Api, ApiError
 Json = Mapping[str, Any]
 Range = Callable[[], Json | None] | None  # asked for only when it is to be shown
 Which = Callable[[str | None], str | None]
-NOTE = "a note for whoever reads the decision"
+NOTE = "a note on the decision"
 CAUSES = ("policy_exploit", "verifier_defect", "environment_defect", "infrastructure", "record_defect", "anomaly")
 CAUSE_PX = 194
 STATES = ("quarantined", "active", "probation", "watch", "retired")

@@ -9,6 +9,7 @@ from dashboard.shapes import ShownFinding, ShownSpan
 from dashboard.wording.values import Json
 from inspector.showable import showable
 
+BLANK = " \t\n"  # any other space may be what was hidden
 QUOTE_LINES = 3
 QUOTE = 330  # characters: about as many lines where the text has no line feeds
 _CUT = re.compile(r"… \[(\d+) characters left out\]\Z")  # what an earlier cut says
@@ -38,18 +39,18 @@ def _span(span: Json) -> ShownSpan:
 def quoted(text: str) -> str:
     """The first lines of a passage that hold anything, and how much of it is left."""
     cut = _CUT.search(text)
-    whole = (text[: cut.start()] if cut else text).rstrip()
-    head = whole[: _end(whole)].rstrip()
+    whole = (text[: cut.start()] if cut else text).rstrip(BLANK)
+    head = whole[: _end(whole)].rstrip(BLANK)
     left = len(whole) - len(head) + (int(cut[1]) if cut else 0)
-    lines = [line for line in showable(head, lines=True).split("\n") if line.strip()]
-    return "\n".join(lines) + (f"… [{left:,} characters left out]" if left else "")
+    lines = [line for line in showable(head, lines=True).split("\n") if line.strip(BLANK)]
+    return "\n".join(lines) + (f" … [{left:,} characters left out]" if left else "")
 
 
 def _end(text: str) -> int:
     """As far as `QUOTE_LINES` lines with text go, and `QUOTE` characters at most."""
     at, lines = 0, 0
     for line in text.split("\n"):
-        lines += bool(line.strip())
+        lines += bool(line.strip(BLANK))
         if lines > QUOTE_LINES:
             break
         at += len(line) + 1

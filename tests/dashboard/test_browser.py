@@ -11,6 +11,7 @@ from dashboard import assets
 from dashboard.painting import paint, place
 from tests.dashboard.house import EVIL, long_steps, with_steps
 
+TOP = "Math.round(document.querySelector('.ins-scroll').getBoundingClientRect().top)"
 WITHIN_MS = 60_000  # for a machine that does other things too; the slow test below asks for a second
 MOST_NODES = 300
 FIRST = """(() => { const look = () => { if (document.querySelector(".ins-step .ins-text"))
@@ -33,6 +34,22 @@ def keys(served):
         },
     ]
     return served.post(with_steps(long_steps(), id="long"), with_steps(hostile, id="evil", task={"id": "<img src=x onerror=alert(4)>"}))
+
+
+@pytest.fixture(scope="module")
+def quoted(served):
+    """An episode of which a check says where: a hook that makes failed tests pass."""
+    hook = [
+        "import pytest",
+        "",
+        "@pytest.hookimpl(hookwrapper=True)",
+        "def pytest_runtest_makereport(item, call):",
+        "    (yield).get_result().outcome = 'passed'",
+    ]
+    steps = long_steps(60, 300)
+    arguments = {"command": "create", "path": "/srv/repo/conftest.py", "file_text": "\n".join(hook)}
+    steps[30]["tool_calls"] = [{"tool_call_id": "c30", "function_name": "str_replace_editor", "arguments": arguments}]
+    return served.post(with_steps(steps, id="quoted"))["quoted"]
 
 
 @pytest.fixture
@@ -161,6 +178,40 @@ def test_a_hostile_transcript_does_nothing_and_hides_nothing(page, keys):
     assert page.inner_text(".ins-kind-result mark.ins-current") == "needle"
     page.click(".ins-kind-result + .ins-more")
     page.wait_for_selector("text=show all 9,011 characters (6,611 more)")
+
+
+def test_a_finding_quotes_its_passage_and_leads_to_it(page, quoted):
+    page.goto(f"/episode?key={quoted}")
+    page.wait_for_selector(text_of(0))
+    first = page.evaluate(TOP)
+    assert "hookwrapper=True" in page.inner_text(".ins-quote")
+    assert page.get_attribute(".ins-quote", "data-label").startswith("step #30 · tool_calls[0]")
+    complete(page)
+    assert page.evaluate(TOP) == first, "what was found pushes nothing down"
+    page.click(".ins-quote")
+    page.wait_for_selector(".ins-step[data-at='30'] mark.ins-current")
+    assert "step=30" in page.url
+    assert nodes(page) <= MOST_NODES
+
+
+def test_a_cause_is_chosen_and_the_next_key_judges(page, served, quoted):
+    page.goto(f"/episode?key={quoted}")
+    complete(page)
+    page.click("input[aria-label='Cause of the fault']")
+    page.click("[role=option] >> text=environment_defect")
+    page.wait_for_function("document.activeElement === document.body")
+    page.wait_for_timeout(500)
+    page.keyboard.press("q")
+    page.wait_for_selector("text=/Quarantined as environment_defect, logged as seq/")
+    page.goto(f"/episode?key={quoted}")
+    complete(page)
+    page.keyboard.press("v")
+    page.wait_for_function("document.activeElement.ariaLabel === 'Reward to use'")
+    page.keyboard.type("0.25")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=/Reward overridden as environment_defect, logged as seq/")
+    with served.api() as api:
+        assert api.trajectory(quoted)["summary"]["reward_override"] == 0.25
 
 
 def test_keys_typed_into_a_field_are_not_shortcuts(page, keys):

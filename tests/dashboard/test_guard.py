@@ -6,6 +6,7 @@ import time
 from contextlib import asynccontextmanager
 
 import httpx
+import msgspec
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -16,7 +17,9 @@ from dashboard.configuration import Configuration, read
 from dashboard.guard import Guard, name_of, refused
 from dashboard.login import Doors
 from dashboard.proxy import Proxy
+from dashboard.wording import findings
 from inspector.testing import envelope
+from tests.api.conftest import paid_despite_failures
 
 HOSTS = read({"INSPECTOR_HOST": "0.0.0.0", "INSPECTOR_DASHBOARD_HOSTS": "Review.example.org"}).hosts
 
@@ -57,6 +60,7 @@ def server(served):
         Route("/login", doors.login),
         Route("/logout", doors.logout),
         Route("/proxy/trajectories/{key}/steps", proxy.steps),
+        Route("/proxy/trajectories/{key}/findings", proxy.findings),
         Route("/proxy/trajectories/{key}/search", proxy.search),
     ]
 
@@ -107,6 +111,23 @@ def test_the_proxy_acts_for_whoever_is_signed_in_and_for_nobody_else(served, ser
     assert server.get(path, headers={"host": "evil.example"}).status_code == 421
     assert server.get(path, params={"count": 10**6}).status_code == 422
     assert server.get("/proxy/trajectories/nonsense/steps").json()["reason"]
+
+
+def test_the_findings_come_ahead_of_the_page_as_it_gives_them(served, server):
+    keys = served.post(paid_despite_failures("ahead", task={"id": "t\u202e"}))
+    path = f"/proxy/trajectories/{keys['ahead']}/findings"
+    assert server.get(path).status_code == 401
+    sign_in(served, server, "other-reviewer")
+    assert server.get(path).status_code == 404
+    server.cookies.clear()
+    sign_in(served, server)
+    answer = server.get(path)
+    assert answer.headers["cache-control"] == "no-store"
+    told = answer.json()
+    assert (told["title"]["task"], told["title"]["verdict"]) == ("t\\u{202e}", "quarantine")
+    with served.api() as api:
+        found = api.trajectory(keys["ahead"])["findings"]
+    assert told["findings"] == msgspec.to_builtins(findings.shown(found)) != []
 
 
 def test_signing_out_ends_the_session_at_the_service(served, server):

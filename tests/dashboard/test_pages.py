@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dashboard import session
+from dashboard import keys, session
 from tests.dashboard.house import EVIL, paid_despite_failures, with_steps
 
 
@@ -111,6 +111,39 @@ def test_nothing_foreign_is_given_to_a_page_as_markup(pages, waiting):
     everything = json.dumps([json.loads(element.proto.json) for element in app.get("bidi_component")], ensure_ascii=False)
     assert "onerror" in everything
     assert not {"\x1b", "\u202e", "\u200b"} & set(everything)
+
+
+def test_every_button_that_acts_shows_its_key(pages, waiting):
+    triage, episode = pages(run="r"), pages(session.EPISODE_PAGE, key=waiting["one"])
+    for app, known in ((triage, keys.TRIAGE), (episode, keys.EPISODE)):
+        app.button(key="override").click().run()
+        app.session_state["state-open"] = True
+        app.run()
+        shown = {button.key: button.proto.shortcut for button in app.button}
+        assert shown == {name: known[name] for name in shown}
+    assert set(keys.JUDGING) <= {button.key for button in triage.button} & {button.key for button in episode.button}
+    assert "set state" in {button.key for button in episode.button}
+
+
+def test_a_judgement_names_the_cause_that_was_found_unless_a_person_chooses_another(pages, served):
+    own = served.post(*(paid_despite_failures(name, run={"id": "caused"}) for name in ("found", "other", "fine")))
+
+    def told(name):
+        with served.api() as api:
+            return api.trajectory(own[name])
+
+    app = pages(session.EPISODE_PAGE, key=own["found"])
+    assert app.selectbox(key=f"cause-{own['found']}").value == "infrastructure"
+    app.button(key="quarantine").click().run()
+    assert not app.exception
+    assert (told("found")["summary"]["cause"], told("found")["reviews"][0]["cause"]) == ("infrastructure", "infrastructure")
+    app = pages(session.EPISODE_PAGE, key=own["other"])
+    app.selectbox(key=f"cause-{own['other']}").select("environment_defect")
+    app.button(key="quarantine").click().run()
+    assert told("other")["summary"]["cause"] == told("other")["decisions"][-1]["cause"] == "environment_defect"
+    app = pages(session.EPISODE_PAGE, key=own["fine"])
+    app.button(key="accept").click().run()
+    assert (told("fine")["summary"]["verdict"], told("fine")["reviews"][0]["cause"]) == ("accept", None)
 
 
 def test_an_override_keeps_to_the_declared_range(pages, served, waiting):

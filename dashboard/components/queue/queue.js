@@ -1,6 +1,7 @@
 // The list of what waits for a person. Foreign text only ever goes into text nodes.
 
 import { forPage, make } from "../dom.js";
+import "../focus.js";
 import "../head.js";
 import { askAhead } from "../transcript/ahead.js";
 import { drop } from "../transcript/begun.js";

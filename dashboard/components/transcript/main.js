@@ -1,5 +1,6 @@
 // Mounts the transcript in the page: the one that was begun before the page was there, or a new one.
 
+import "../focus.js";
 import "../head.js";
 import { take } from "./begun.js";
 import { View } from "./view.js";
