@@ -20,7 +20,7 @@ from inspector.local.sources import Sources
 from inspector.trajectory import Trajectory
 
 BLOCK = 256
-UNGIVEN = "name files of ordinary episodes to compare with"
+UNGIVEN = "name files of ordinary episodes to compare with (audit --baseline FILES)"
 UNKNOWN = f"fewer than {learning.NEEDED_OF_ENVIRONMENT} episodes of this environment version are in the files to compare with"
 
 

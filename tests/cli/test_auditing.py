@@ -181,3 +181,17 @@ def test_progress_at_a_terminal_stays_out_of_the_output(tmp_path, written):
     os.close(ours)
     assert (ran.returncode, b"checking" in drawn) == (0, True)
     assert [json.loads(line)["id"] for line in (tmp_path / "out").read_bytes().splitlines()] == ["good", "unpaid"]
+
+
+def test_what_is_ordinary_is_not_guessed_from_the_files_themselves(run, written):
+    out = run("audit", written(envelope())).out
+    assert (
+        "builtin/unlike_its_environment not assessed, 1 times: baselines: episode_shape: name files of ordinary episodes to compare with (audit --baseline FILES)"
+        in " ".join(out.split())
+    )
+
+
+def test_too_few_to_compare_with_is_a_wrong_use(run, written):
+    ran = run("audit", written(envelope()), "--baseline", written(envelope(), name="past.jsonl"))
+    assert ran.code == 2
+    assert "1 episodes to compare with, where 1500 are needed" in ran.err
