@@ -184,11 +184,9 @@ def test_progress_at_a_terminal_stays_out_of_the_output(tmp_path, written):
 
 
 def test_what_is_ordinary_is_not_guessed_from_the_files_themselves(run, written):
-    out = run("audit", written(envelope())).out
-    assert (
-        "builtin/unlike_its_environment not assessed, 1 times: baselines: episode_shape: name files of ordinary episodes to compare with (audit --baseline FILES)"
-        in " ".join(out.split())
-    )
+    out = " ".join(run("audit", written(envelope())).out.split())
+    assert "builtin/unlike_its_environment not assessed, 1 times" in out
+    assert "name files of ordinary episodes to compare with (audit --baseline FILES)" in out
 
 
 def test_too_few_to_compare_with_is_a_wrong_use(run, written):
