@@ -22,8 +22,8 @@ from inspector.verdict import Action, Decision, Judgement, Scope, Verdict
 def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: Callable[[int, int], bool]) -> dict[int, list[Numbered]]:
     """Feed entries of each project for these groups.
 
-    `late` says whether a project's selection has checks for its whole group; those are asked for, and the members are final
-    after them. Where there are none they are final now.
+    `late` says whether a project's selection has checks for its whole group; those are asked for, also where a member waits
+    for one that is not installed here, and the members are final after them. Where there are none they are final now.
     """
     wanted = {claim.group: claim.project for claim in claims if claim.group is not None}
     if not wanted:
@@ -34,7 +34,7 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
     run_ids = {m.run for found in members.values() for m in found if m.run is not None}
     now = Circumstances(runs.modes(session, run_ids), {})
     run_names = runs.names(session, run_ids)
-    waiting = {group for group, found in members.items() if any(late(wanted[group], m.selection) for m in found)}
+    waiting = {group for group, found in members.items() if any(m.pending or late(wanted[group], m.selection) for m in found)}
     work.add_late(session, [(wanted[group], group) for group in waiting])
     judged = {group: policy.judge_group([_judgement(m) for m in found], [m.reward for m in found]) for group, found in sorted(members.items())}
     changed = _moved(session, judged, members)

@@ -16,8 +16,7 @@ from inspector import engine as checks_engine
 from inspector.audit import group_work, isolation, subjects, usual
 from inspector.audit.auditor import ALONE_S, CLOSINGS, Auditor, log_all, with_groups
 from inspector.audit.deciding import Judged
-from inspector.audit.late_answers import Answer, Answers, answered
-from inspector.audit.plans import Plan
+from inspector.audit.late_answers import Answer, Answers, answered, ended
 from inspector.audit.stops import Watch
 from inspector.audit.subjects import Audited, Opened
 from inspector.check import Check, Group
@@ -41,6 +40,7 @@ class Inspected(NamedTuple):
 
     claim: Claim
     answers: Answers
+    members: frozenset[UUID]  # whom they were said of: one that came meanwhile waits for the next answers
 
 
 Stood = tuple[verdicts.NewVerdict, tuple[Finding, ...]]  # what stands for a trajectory, with its findings
@@ -78,7 +78,7 @@ class LateAuditor:
         with transaction(self._engine) as session:
             claims = work.claim_overdue(session, self._pace.late_deadline_s, self._pace.lease_s, block=work.LATE_BLOCK)
             note = f"deadline: no answer within {self._pace.late_deadline_s:g} s"
-            inspected = [Inspected(claim, self._all(session, claim, Outcome.NOT_ASSESSED, note)) for claim in claims]
+            inspected = [self._unread(session, claim, groups.of(session, claim.group), note) for claim in claims if claim.group is not None]
         if inspected:
             log.warning("late checks are overdue", groups=len(inspected))
             self._close(inspected)
@@ -98,19 +98,17 @@ class LateAuditor:
     def _inspect(self, claim: Claim) -> Inspected:
         assert claim.group is not None, "only groups have late checks"
         with transaction(self._engine) as session:
-            extent = groups.extent(session, claim.group)
+            extent, members = groups.extent(session, claim.group), groups.of(session, claim.group)
             if extent.length > GROUP_BYTES:
-                note = f"group: its lines have {extent.length} bytes, and at most {GROUP_BYTES} are read"
-                return Inspected(claim, self._all(session, claim, Outcome.NOT_ASSESSED, note))
-            checks = list(self._checks(session, claim).values())
-            keys = [member.key for member in groups.members(session, [claim.group]).get(claim.group, ())]
-            opened, _ = subjects.open_block(session, self._auditor.reader, [claim._replace(key=key) for key in keys])
+                return self._unread(session, claim, members, f"group: its lines have {extent.length} bytes, and at most {GROUP_BYTES} are read")
+            checks = self._checks(session, claim, members)
+            opened, _ = subjects.open_block(session, self._auditor.reader, [claim._replace(key=member.key) for member in members])
         if not opened:
-            return Inspected(claim, dict.fromkeys((check.identity for check in checks), Answer(Outcome.ERROR, "the stored bytes are damaged", ())))
-        whole = partial(_group, extent.name, extent.complete and len(opened) == len(keys))
+            return _inspected(claim, members, _same(checks, Answer(Outcome.ERROR, "the stored bytes are damaged", ())))
+        whole = partial(_group, extent.name, extent.complete and len(opened) == len(members))
         if claim.claims > 2:
-            return Inspected(claim, _answers(checks, isolation.group_alone(checks, opened, whole, self._pace.deadline_s)))
-        return Inspected(claim, _answers(checks, self._run(claim, checks, opened, whole([one.read() for one in opened]))))
+            return _inspected(claim, members, _answers(checks, isolation.group_alone(checks, opened, whole, self._pace.deadline_s)))
+        return _inspected(claim, members, _answers(checks, self._run(claim, checks, opened, whole([one.read() for one in opened]))))
 
     def _run(self, claim: Claim, checks: Sequence[Check], opened: Sequence[Opened], group: Group) -> Assessment:
         contents = [subjects.content_of(t, one.subject.task) for t, one in zip(group.trajectories, opened, strict=True)]
@@ -121,17 +119,13 @@ class LateAuditor:
         [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], history, baselines))
         return assessment
 
-    def _checks(self, session: Session, claim: Claim) -> dict[str, Check]:
+    def _checks(self, session: Session, claim: Claim, members: Sequence[Member]) -> list[Check]:
         """Every late check that a member was selected for."""
-        return {check.identity: check for plan in self._plans_of(session, claim).values() for check in plan.late.values()}
+        plans = [self._plans.of(session, claim.project, selection) for selection in {member.selection for member in members}]
+        return list({check.identity: check for plan in plans for check in plan.late.values()}.values())
 
-    def _plans_of(self, session: Session, claim: Claim) -> dict[int, Plan]:
-        assert claim.group is not None
-        members = groups.members(session, [claim.group]).get(claim.group, ())
-        return {selection: self._plans.of(session, claim.project, selection) for selection in {member.selection for member in members}}
-
-    def _all(self, session: Session, claim: Claim, outcome: Outcome, note: str) -> Answers:
-        return dict.fromkeys(self._checks(session, claim), Answer(outcome, note, ()))
+    def _unread(self, session: Session, claim: Claim, members: Sequence[Member], note: str) -> Inspected:
+        return _inspected(claim, members, _same(self._checks(session, claim, members), Answer(Outcome.NOT_ASSESSED, note, ())))
 
     # --- closing ---------------------------------------------------------------------------------------------------
 
@@ -156,7 +150,8 @@ class LateAuditor:
             held = work.close(session, [one.claim for one in inspected])
             ours = [one for one in inspected if one.claim.id in held]
             found = groups.members(session, {one.claim.group for one in ours if one.claim.group is not None})
-            answers = {member.key: (one, member) for one in ours if one.claim.group for member in found.get(one.claim.group, ())}
+            of_group = {one.claim.group: one for one in ours}
+            answers = {m.key: (of_group[group], m) for group, members in found.items() for m in members if m.key in of_group[group].members}
             standing = verdicts.take(session, sorted(answers))
             judged = self._judged(session, answers, standing)
             earlier = {key: row for key, (row, _) in standing.items()}
@@ -177,7 +172,7 @@ class LateAuditor:
             (inspected, member), (row, findings) = answers[key], standing[key]
             plans[key] = plan = self._plans.of(session, subject.project, subject.selection)
             header = _header(member, names[inspected.claim.group or 0], run_names.get(subject.run) if subject.run is not None else None)
-            said = answered(plan, Assessment(row.outcomes, findings, verdicts.notes_of(row)), inspected.answers)
+            said = ended(plan, answered(plan, Assessment(row.outcomes, findings, verdicts.notes_of(row)), inspected.answers))
             audited.append(Audited(inspected.claim, subject, header, declared[subject.task], row.content, said))
         means = self._auditor.honest_means(session, audited)
         return [self._auditor.judged(a, plans[a.subject.key], means(a)) for a in audited]
@@ -185,6 +180,14 @@ class LateAuditor:
 
 def _group(name: str, complete: bool, read: Sequence[Trajectory]) -> Group:
     return Group(name, read, complete)
+
+
+def _inspected(claim: Claim, members: Sequence[Member], answers: Answers) -> Inspected:
+    return Inspected(claim, answers, frozenset(member.key for member in members))
+
+
+def _same(checks: Sequence[Check], answer: Answer) -> Answers:
+    return dict.fromkeys((check.identity for check in checks), answer)
 
 
 def _answers(checks: Sequence[Check], assessment: Assessment) -> Answers:

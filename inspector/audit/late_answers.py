@@ -39,6 +39,17 @@ def answered(plan: Plan, assessment: Assessment, answers: Answers) -> Assessment
     return Assessment(bytes(outcomes), tuple(findings), notes)
 
 
+def ended(plan: Plan, assessment: Assessment) -> Assessment:
+    """The assessment with nothing left that waits for a check that cannot be run here: nobody else is going to be asked."""
+    waiting = {at: note for at, note in plan.gone.items() if assessment.outcomes[at] == Outcome.PENDING}
+    if not waiting:
+        return assessment
+    outcomes = bytearray(assessment.outcomes)
+    for at in waiting:
+        outcomes[at] = Outcome.NOT_ASSESSED
+    return Assessment(bytes(outcomes), assessment.findings, {**assessment.notes, **waiting})
+
+
 def carried(session: Session, audited: Sequence[Audited], plans: Mapping[tuple[int, int], Plan]) -> list[Audited]:
     """What late checks said at an earlier audit holds until they have said otherwise."""
     mine = [a.subject.key for a in audited if plans[a.subject.project, a.subject.selection].late]

@@ -39,6 +39,12 @@ class Plan:
         placed = zip(self.positions, self.checks, strict=True)
         return {at: check for at, check in placed if check.late and not _wanting(check)}
 
+    @cached_property
+    def gone(self) -> Mapping[int, str]:
+        """By position: late checks that cannot be run here, with the reason."""
+        chosen = enumerate(self.selected)
+        return {at: self._missing_grouped.get(at, _not_installed(one)) for at, one in chosen if one.late and at not in self.late}
+
     def spread(self, assessment: Assessment, *, grouped: bool) -> Assessment:
         """An assessment by the installed checks, told in the positions of the whole selection; what never comes is not assessed."""
         told = self._placed(assessment)
@@ -67,7 +73,7 @@ class Plan:
         if len(self.positions) == len(self.selected):
             return assessment
         outcomes = bytearray([Outcome.NOT_ASSESSED] * len(self.selected))
-        notes = {at: f"version {s.version} with these parameters is no longer installed" for at, s in enumerate(self.selected)}
+        notes = {at: _not_installed(one) for at, one in enumerate(self.selected)}
         for position, outcome in zip(self.positions, assessment.outcomes, strict=True):
             outcomes[position] = outcome
             del notes[position]
@@ -84,6 +90,10 @@ class Plan:
             for at in positions:
                 outcomes[at] = outcome
         return Assessment(bytes(outcomes), (), {**dict.fromkeys(erred, note), **missing})
+
+
+def _not_installed(selected: Selected) -> str:
+    return f"version {selected.version} with these parameters is no longer installed"
 
 
 def _wanting(check: Check) -> str:

@@ -36,6 +36,7 @@ class Member(NamedTuple):
     version: str
     task_name: str
     selection: int
+    pending: bool  # a check of it has not spoken yet
 
 
 def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[tuple[int | None, str], int]:
@@ -92,7 +93,7 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
         driver(session)
         .execute(
             "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq,"
-            " t.task, t.run, e.environment, e.version, k.task, t.selection"
+            " t.task, t.run, e.environment, e.version, k.task, t.selection, position(decode('00', 'hex') IN v.outcomes) > 0"
             " FROM trajectory t JOIN verdict v USING (key) JOIN task k ON k.id = t.task JOIN environment_version e ON e.id = t.environment_version"
             " WHERE t.group_id = ANY(%s) ORDER BY t.group_id, t.key",
             (sorted(set(groups)),),
@@ -103,6 +104,11 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
     for group, *row in rows:
         found.setdefault(group, []).append(Member(*row))
     return found
+
+
+def of(session: Session, group: int) -> list[Member]:
+    """The audited trajectories of one group."""
+    return members(session, [group]).get(group, [])
 
 
 class Extent(NamedTuple):

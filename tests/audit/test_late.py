@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from inspector import quarantine
 from inspector.amend import Amendment, amend
 from inspector.audit import LateAuditor, Pace
 from inspector.check import Baselines, Cause, Check, Declaration, Finding, Group, History, Sandbox, Tier, Trajectory, check
-from inspector.store import verdicts, work
+from inspector.store import groups, verdicts, work
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
 from inspector.store.work import Lane
@@ -206,6 +207,46 @@ def test_under_probation_or_quarantine_a_pending_late_check_holds_until_it_has_s
     desk.audit()
     late(desk).drain()
     assert [(d.trajectory, d.action, d.supersedes) for d in desk.feed(3)] == [("m0", Action.KEEP, 2), ("m1", Action.KEEP, 3)]
+
+
+@pytest.mark.parametrize("decided_by", ["who had the check", "who has it no more"])
+def test_a_late_check_that_is_no_longer_installed_is_not_assessed_and_holds_nothing_any_more(open_desk: OpenDesk, decided_by: str) -> None:
+    desk = open_desk(PAYS)
+    desk.post(*members(1.0, 0.0)[:1])
+    set_state(desk, State.PROBATION)
+    desk.post(members(1.0, 0.0)[1])
+    older, newer = desk.auditor(), replace(desk, checks=())
+    older.audit(older.claim())
+    assert desk.stored("m0").action is Action.HOLD
+    (desk if decided_by == "who had the check" else newer).audit()
+    assert not desk.stored("m0").final
+    assert late(newer).drain() == 1
+    stored = desk.stored("m0")
+    assert (stored.outcomes, stored.action, stored.final) == ((Outcome.NOT_ASSESSED,), Action.KEEP, True)
+    assert "no longer installed" in stored.notes[0]
+    assert [d.action for d in desk.feed() if d.trajectory == "m0"] == [Action.HOLD, Action.KEEP]
+    assert late(newer).drain() == newer.audit() == 0, "it ends"
+
+
+def test_a_member_that_came_while_late_checks_ran_waits_for_answers_that_knew_it(open_desk: OpenDesk) -> None:
+    desk = open_desk(PAYS)
+    posted = members(0.5, 0.25, 0.5)
+    desk.post(posted[0])
+    desk.audit()
+    with transaction(desk.engine) as session:
+        work.add_groups(session, groups.close_quiet(session, 0.0))
+    desk.audit()
+    slow = late(desk)
+    inspected = slow._inspect_in_time(slow.claim())
+    desk.post(*posted[1:])
+    desk.audit()
+    slow._close(inspected)
+    first, joined = desk.stored("m0"), desk.stored("m2")
+    assert (first.outcomes, joined.outcomes) == ((Outcome.CLEAN,), (Outcome.PENDING,))
+    assert not first.final
+    assert not joined.final
+    assert late(desk).drain() == 1
+    assert (desk.stored("m2").outcomes, desk.stored("m2").final, desk.stored("m0").final) == ((Outcome.CLEAN,), True, True)
 
 
 def test_under_watch_nothing_is_held(open_desk: OpenDesk) -> None:
