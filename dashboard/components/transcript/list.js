@@ -74,6 +74,10 @@ export class List {
     return this.heights.at(this.scroll.scrollTop + 4);
   }
 
+  last() {
+    return Math.max(this.first(), Math.min(this.heights.at(this.scroll.scrollTop + this.scroll.clientHeight - 4), this.steps.total - 1));
+  }
+
   // The steps in view and around it, with what is selected.
   range() {
     const top = this.scroll.scrollTop;

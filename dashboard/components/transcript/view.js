@@ -133,7 +133,8 @@ export class View {
     clearTimeout(this.soon);
     this.soon = setTimeout(() => this.fetchMissing(), this.steps.failed ? RETRY_MS : 40);
     highlight(this.list.rows, this.steps, this.search.matchesAt);
-    this.where.textContent = `#${number(this.list.first())} of ${number(this.steps.total)}${this.size ? ` · ${this.size}` : ""}`;
+    const [first, last] = [number(this.list.first()), number(this.list.last())];
+    this.where.textContent = `${first === last ? `#${first}` : `#${first}-${last}`} of ${number(this.steps.total)} steps${this.size ? ` · ${this.size}` : ""}`;
   }
 
   fetchMissing() {
