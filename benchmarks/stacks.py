@@ -17,6 +17,7 @@ import msgspec
 import psycopg
 
 from benchmarks import cpu, posting
+from benchmarks.checks import anomalies
 from benchmarks.posting import Request
 from benchmarks.workload import Posted
 from inspector import frames
@@ -131,7 +132,9 @@ def product(folder: Path, *, checks: str = FOUR, audits: bool = True) -> Iterato
     parts = ["postgres", "redis", "migrations", "keys", "api", *(["worker", "beat"] if audits else [])]
     path = os.pathsep.join([str(HERE / "site"), str(HERE.parent)])
     settings = msgspec.structs.replace(SETTINGS, checks=checks)
-    with _environment({**ONE_THREAD, "PYTHONPATH": path}), Stack(folder, parts=parts, settings=settings) as stack:  # type: ignore[arg-type]
+    forest = folder.with_suffix(".npz")
+    anomalies.write(forest)
+    with _environment({**ONE_THREAD, "PYTHONPATH": path, anomalies.WRITTEN: str(forest)}), Stack(folder, parts=parts, settings=settings) as stack:  # type: ignore[arg-type]
         yield Product("product", stack, stack.api_url)
 
 
