@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlmodel import Session
@@ -32,22 +33,39 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
     names = groups.names(session, wanted)
     _ask_again_where_mixed(session, wanted, members)
     run_ids = {m.run for found in members.values() for m in found if m.run is not None}
-    now = Circumstances(runs.modes(session, run_ids), {})
+    now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids))
     run_names = runs.names(session, run_ids)
     waiting = {group for group, found in members.items() if any(m.pending or late(wanted[group], m.selection) for m in found)}
     work.add_late(session, [(wanted[group], group) for group in waiting])
     judged = {group: policy.judge_group([_judgement(m) for m in found], [m.reward for m in found]) for group, found in sorted(members.items())}
     changed = _moved(session, judged, members)
+    unheeded = _unheeded(session, now, members)
     entries: dict[int, list[Numbered]] = {}
     for group, judgement in judged.items():
-        final = group not in waiting
-        logged = [_entry(m, names[group], run_names, now, judgement, policy.name, final=final) for m in members[group] if m.key in changed]
+        enforced = _enforced(policy, judgement, members[group], unheeded)
+        told = _Told(names[group], judgement, f"policy:{policy.name}", final=group not in waiting, enforced=enforced)
+        logged = [_entry(m, told, run_names, now) for m in members[group] if m.key in changed]
         if logged:
             entries.setdefault(wanted[group], []).extend(logged)
     lost = [members[group][at] for group, judgement in judged.items() for at in judgement.confirmed_exploits]
     _count_exploits(session, lost)
     verdicts.finish(session, [m.key for group, found in members.items() if group not in waiting for m in found])
     return entries
+
+
+def _unheeded(session: Session, now: Circumstances, members: Mapping[int, Sequence[Member]]) -> set[UUID]:
+    """Members whose own decision no trainer is to act on: it rests on checks whose enforcement is stopped in their run."""
+    runs_of = {m.key: m.run for found in members.values() for m in found if m.run in now.stopped}
+    deciding = verdicts.deciding(session, list(runs_of)) if runs_of else {}
+    return {key for key, checks in deciding.items() if not now.enforced(runs_of[key], checks)}
+
+
+def _enforced(policy: Policy, judged: GroupJudgement, found: Sequence[Member], unheeded: set[UUID]) -> bool:
+    """Whether the group would be out without those members too."""
+    if judged.action is not Action.EXCLUDE or not any(m.key in unheeded for m in found):
+        return True
+    heeded = [_KEPT if m.key in unheeded else _judgement(m) for m in found]
+    return policy.judge_group(heeded, [m.reward for m in found]).action is Action.EXCLUDE
 
 
 def _moved(session: Session, judged: Mapping[int, GroupJudgement], members: Mapping[int, Sequence[Member]]) -> set[UUID]:
@@ -74,6 +92,9 @@ def _ask_again_where_mixed(session: Session, wanted: dict[int, int], members: di
         work.add_trajectories(session, wanted[group], [m.key for m in members[group]])
 
 
+_KEPT = Judgement(verdict=Verdict.ACCEPT, probability=0.0, action=Action.KEEP)
+
+
 def _judgement(member: Member) -> Judgement:
     """By its own checks."""
     action = Action.KEEP if _out_with_group(member) else ACTIONS[member.action]
@@ -85,22 +106,33 @@ def _out_with_group(member: Member) -> bool:
     return ACTIONS[member.action] is Action.EXCLUDE and member.verdict < Verdict.QUARANTINE
 
 
-def _entry(member: Member, group: str, run_names: dict[int, str], now: Circumstances, judged: GroupJudgement, author: str, *, final: bool) -> Numbered:
+class _Told(NamedTuple):
+    """What the entries of a group's members have in common."""
+
+    group: str
+    judgement: GroupJudgement
+    author: str
+    final: bool
+    enforced: bool
+
+
+def _entry(member: Member, told: _Told, run_names: Mapping[int, str], now: Circumstances) -> Numbered:
     decision = Decision(
         seq=0,
         scope=Scope.GROUP,
-        action=judged.action,
+        action=told.judgement.action,
         trajectory=member.id,
         key=str(member.key),
-        group=group,
+        group=told.group,
         environment=member.environment,
         version=member.version,
         task=member.task_name,
         run=run_names.get(member.run) if member.run is not None else None,
-        final=final,
-        author=f"policy:{author}",
+        final=told.final,
+        author=told.author,
         mode=now.mode(member.run),
-        reasons=(judged.reason or "enough of its group is left",),
+        enforced=told.enforced,
+        reasons=(told.judgement.reason or "enough of its group is left",),
         supersedes=member.seq,
         decided_at=datetime.now(UTC),
     )

@@ -222,6 +222,17 @@ def findings(session: Session, key: UUID) -> list[Finding]:
     return [msgspec.json.decode(body, type=Finding) for (body,) in rows]
 
 
+def deciding(session: Session, keys: Sequence[UUID]) -> dict[UUID, set[int]]:
+    """The check versions that each trajectory's action rests on; not where a person decided, nor where nothing was found."""
+    rows = driver(session).execute(
+        "SELECT f.key, f.check_version FROM finding f JOIN verdict v ON v.key = f.key WHERE f.key = ANY(%s) AND f.deciding AND NOT v.by_person", (list(keys),)
+    )
+    found: dict[UUID, set[int]] = {}
+    for key, check_version in rows.fetchall():
+        found.setdefault(key, set()).add(check_version)
+    return found
+
+
 def first_findings(session: Session, keys: Iterable[UUID]) -> dict[UUID, Finding]:
     """The worst finding of each trajectory, for lists that say why something is there."""
     rows = driver(session).execute("SELECT key, body FROM finding WHERE key = ANY(%s) AND position = 0", (list(keys),)).fetchall()

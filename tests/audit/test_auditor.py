@@ -204,6 +204,24 @@ def test_a_check_that_decides_too_much_of_a_run_stops_being_enforced_there(open_
         assert runs.find(session, desk.project.id, "r").stopped == ["test/says_hack@1"]
 
 
+@pytest.mark.parametrize(("first", "rewards", "enforced"), [("hack", (1.0, 1.0, 1.0), False), ("broken", (1.0, None, 1.0), True)])
+def test_a_group_that_is_out_only_by_a_check_that_is_stopped_is_not_enforced(
+    open_desk: OpenDesk, first: str, rewards: tuple[float | None, ...], enforced: bool
+) -> None:
+    desk = open_desk(named(says_hack), named(says_broken))
+    desk.enforce("r")
+    pace = Pace(stop_window=20)
+    desk.post(*(episode(f"{at}", says=f"hack {at}", run={"id": "r"}) for at in range(5)))
+    desk.auditor(pace).drain()
+    group = {"id": "g", "size": 3}
+    said = zip((first, "hack", "nothing"), rewards, strict=True)
+    desk.post(*(episode(f"m{at}", says=f"{what} m{at}", reward=reward, run={"id": "r"}, group=group) for at, (what, reward) in enumerate(said)))
+    desk.auditor(pace).drain()
+    decided = {d.trajectory: d for d in desk.feed()}
+    assert (decided["m1"].enforced, decided["m2"].scope, decided["m2"].action) == (False, Scope.GROUP, Action.EXCLUDE)
+    assert decided["m2"].enforced is enforced
+
+
 def test_facts_put_the_environment_on_watch_and_enforcement_goes_on(open_desk: OpenDesk) -> None:
     desk = open_desk(named(says_broken))
     desk.enforce("r")
