@@ -12,7 +12,7 @@ from inspector import review
 from inspector.errors import BadSubmission, Unknown
 from inspector.review import JudgementOfPerson
 from inspector.store import decisions, reviews, verdicts, work
-from inspector.store.session import transaction
+from inspector.store.session import driver, transaction
 from inspector.verdict import Action, Cause, Decision, Verdict
 from tests.audit.conftest import FAILED, Desk, episode
 
@@ -135,6 +135,26 @@ def test_people_who_judge_at_once_are_put_in_order(desk: Desk) -> None:
             d.author.removeprefix("person:") for d in feed[1:]
         ]
         assert decisions.history(session, desk.project.id, key) == feed
+
+
+def test_a_judgement_that_waits_for_another_audit_stands_above_it(desk: Desk) -> None:
+    desk.post(episode("a", verifier=FAILED))
+    desk.audit()
+    key = desk.key("a")
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(desk.engine) as auditing:
+            rows = verdicts.replace(auditing, [key])
+            judged = pool.submit(judge, desk, "a", ACCEPT)
+            while not judged.done() and not _somebody_waits(desk):
+                pass
+            verdicts.add(auditing, list(rows.values()), [])
+        assert judged.result(60).action is Action.KEEP
+    assert (desk.stored("a").action, desk.stored("a").by_person) == (Action.KEEP, True)
+
+
+def _somebody_waits(desk: Desk) -> bool:
+    with transaction(desk.engine) as session:
+        return driver(session).execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is not None
 
 
 def test_a_judgement_of_a_member_decides_its_group_anew(desk: Desk) -> None:

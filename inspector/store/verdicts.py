@@ -75,6 +75,7 @@ class Stored(NamedTuple):
     notes: dict[int, str]
 
 
+REPLACED = 3  # looks for a verdict that an audit may put another in the place of while one waits for it
 _COLUMNS = ", ".join(NewVerdict._fields)
 _TYPES = ["uuid", "int8", "int8", "float8", "float8", "int4", "int2", "int2", "int2", "bool", "bool", "bool", "bool", "int8", "bytea", "bytea", "int2"]
 
@@ -210,10 +211,11 @@ def _ruled(action: int, final: bool, override: float | None, cause: int | None, 
 
 def lock(session: Session, project: int, key: UUID) -> Stored:
     """What stands for a trajectory, held until the transaction ends; raises Unknown where nothing was decided yet."""
-    found = driver(session).execute(_STORED + "key = %s AND project = %s FOR UPDATE", (key, project)).fetchone()
-    if found is None:
-        raise Unknown("verdict of trajectory", key)
-    return _stored(found)
+    for _ in range(REPLACED):
+        found = driver(session).execute(_STORED + "key = %s AND project = %s FOR UPDATE", (key, project)).fetchone()
+        if found is not None:
+            return _stored(found)
+    raise Unknown("verdict of trajectory", key)
 
 
 def findings(session: Session, key: UUID) -> list[Finding]:
