@@ -145,4 +145,4 @@ def _restore(engine: Engine, project_uuid: UUID, block: list[_Line], selection: 
     return len(rows)
 
 
-_NO_LIMITS = Limits(line_bytes=1 << 40, envelope_depth=900)  # what was let in under other limits stays in
+_NO_LIMITS = Limits(line_bytes=1 << 40, envelope_bytes=1 << 40, envelope_depth=900)  # what was let in under other limits stays in

@@ -124,6 +124,15 @@ def test_what_is_posted_again_after_a_rebuild_is_a_duplicate(posted: Desk) -> No
     assert {receipt.id: receipt.key for receipt in receipts} == keys
 
 
+def test_what_was_let_in_under_wider_limits_comes_back(desk: Desk) -> None:
+    limits = Limits(envelope_bytes=16 << 20)
+    posted = json.dumps(episode("a", verifier={"exit_code": 0, "stdout": "x" * (Limits().envelope_bytes + 1)})).encode()
+    [receipt] = Intake(desk.engine, desk.intake.writer, Bell(), desk.intake.selection, limits).accept(desk.project, Posting([posted], {}, None))
+    assert receipt.status == "created"
+    lose(desk)
+    assert restore(desk)._replace(files=0) == Restored(1, 0, 0, ())
+
+
 def test_a_torn_tail_is_passed_over_in_silence(posted: Desk) -> None:
     """It was never acknowledged."""
     before = everything(posted)
