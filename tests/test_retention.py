@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector import retention, review
+from inspector.audit import LateAuditor
 from inspector.errors import Gone, Unknown
 from inspector.queue import RETAIN, application
 from inspector.retention import Forgotten, Keeping
@@ -18,6 +19,7 @@ from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
 from inspector.verdict import Action
 from tests.audit.conftest import FAILED, Desk, OpenDesk, episode
+from tests.audit.test_late import PAYS
 
 NOW = datetime.now(UTC)
 FOR_EVER = Keeping(feed_horizon=1_000_000, days=0)
@@ -103,6 +105,16 @@ def test_what_waits_for_its_audit_stays_with_its_segment(desk: Desk) -> None:
     assert forget(desk, Keeping(10, 1), timedelta(days=5)) == Forgotten(0, 1, 0)
     assert desk.audit() == 1
     assert forget(desk, Keeping(10, 1), timedelta(days=5)) == Forgotten(0, 1, 1)
+
+
+def test_what_waits_for_late_checks_stays_until_they_have_spoken(open_desk: OpenDesk) -> None:
+    """They would leave a verdict of what is gone."""
+    desk = open_desk(PAYS)
+    desk.post(*(episode(f"m{at}", group={"id": "g", "index": at, "size": 2}) for at in range(2)))
+    desk.audit()
+    assert forget(desk, Keeping(10, 1), timedelta(days=5)) == Forgotten(0, 0, 0)
+    LateAuditor(desk.auditor()).drain()
+    assert forget(desk, Keeping(10, 1), timedelta(days=5)).trajectories == 2
 
 
 def test_beat_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

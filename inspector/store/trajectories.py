@@ -134,10 +134,14 @@ def set_reward(session: Session, key: UUID, reward: float) -> None:
 
 
 def forget(session: Session, project: int, before: UUID, limit: int) -> int:
-    """Delete rows with smaller keys, and all that was said of them but reviews, at most `limit`; how many. What waits for its audit stays."""
+    """Delete rows with smaller keys, and all that was said of them but reviews, at most `limit`; how many.
+
+    What waits for its audit, or for late checks, stays.
+    """
     deleted = driver(session).execute(
         "WITH old AS MATERIALIZED (SELECT key FROM trajectory t WHERE (project, key) > (%(project)s, '00000000-0000-0000-0000-000000000000'::uuid)"
         " AND (project, key) < (%(project)s, %(before)s) AND NOT EXISTS (SELECT FROM work w WHERE w.key = t.key)"
+        " AND NOT EXISTS (SELECT FROM work w WHERE w.group_id = t.group_id AND w.lane = 1)"
         " ORDER BY project, key LIMIT %(limit)s FOR UPDATE),"
         " verdicts AS (DELETE FROM verdict v USING old WHERE v.key = old.key), findings AS (DELETE FROM finding f USING old WHERE f.key = old.key),"
         " patches AS (DELETE FROM patch p USING old WHERE p.key = old.key) DELETE FROM trajectory t USING old WHERE t.key = old.key",
