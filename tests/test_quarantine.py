@@ -10,7 +10,7 @@ import pytest
 from inspector import quarantine
 from inspector.errors import Forbidden, Unknown
 from inspector.quarantine import PROBATION_WEIGHT
-from inspector.store import states
+from inspector.store import environments, states
 from inspector.store.session import driver, transaction
 from inspector.store.states import Place
 from inspector.task import Declaration, State
@@ -140,6 +140,22 @@ def test_another_project_decides_for_itself_alone(two: tuple[Desk, Desk], task: 
     assert put(other, State.ACTIVE, task, project=other.project.id).keys() == {other.project.id}
     assert [d.state for d in other.feed()] == [State.QUARANTINED, State.ACTIVE]
     assert standing(other) == []
+
+
+def test_of_two_first_declarations_at_once_one_waits_and_finds_it_owned(open_desk: OpenDesk) -> None:
+    one, other = open_desk(), open_desk(name="beta")
+    with transaction(one.engine) as session:
+        [id_] = environments.make(session, [environments.EnvironmentName("acme/new", "1")]).values()
+    with ThreadPoolExecutor(1) as pool, transaction(one.engine) as first, transaction(other.engine) as second:
+        environments.join(first, one.project.id, [id_])
+        environments.join(second, other.project.id, [id_])
+        driver(first).execute("SET LOCAL lock_timeout = '2s'")
+        environments.lock(first, id_)
+        waiting = pool.submit(environments.lock, second, id_)
+        environments.declare(first, one.project.id, id_, Declaration())
+        first.commit()
+        waiting.result(60)
+        assert not environments.owns(second, other.project.id, id_)
 
 
 def test_what_nobody_declared_each_project_decides_for_itself(open_desk: OpenDesk) -> None:

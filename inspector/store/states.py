@@ -83,7 +83,7 @@ def set_for_all(session: Session, environment_version: int, task: int | None, wa
     """Change a state for everybody, keep who did it and why; the state before is returned."""
     table, id_ = ("environment_version", environment_version) if task is None else ("task", task)
     connection = driver(session)
-    before = connection.execute(f"SELECT state, sampling_weight FROM {table} WHERE id = %s FOR UPDATE", (id_,)).fetchone()
+    before = connection.execute(f"SELECT state, sampling_weight FROM {table} WHERE id = %s FOR NO KEY UPDATE", (id_,)).fetchone()
     if before is None:
         raise Unknown("environment version" if task is None else "task", id_)
     connection.execute(f"UPDATE {table} SET state = %s, sampling_weight = %s WHERE id = %s", (wanted.state.value, wanted.sampling_weight, id_))
