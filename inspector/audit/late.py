@@ -32,6 +32,7 @@ from inspector.trajectory import EnvironmentRef, GroupRef, Header, RunRef, TaskR
 from inspector.verdict import Finding, Outcome
 
 log = structlog.get_logger()
+GIVING_UP_S = 2.0  # of a sweep; where nobody runs late checks, more becomes overdue than one block between two sweeps
 GROUP_BYTES = 256 << 20  # of raw lines that the checks of one group may read
 
 
@@ -73,8 +74,15 @@ class LateAuditor:
             inspected = self._inspect_in_time(claims)
             self._close(inspected)
 
-    def give_up(self) -> int:
-        """Close what is overdue: its checks are not assessed, and its members are final; how many groups."""
+    def give_up(self, for_s: float = GIVING_UP_S) -> int:
+        """Close what is overdue, and begin no block after `for_s`: its checks are not assessed, and its members are final; how many groups."""
+        done, end, closed = 0, time.monotonic() + for_s, work.LATE_BLOCK
+        while closed == work.LATE_BLOCK and time.monotonic() < end:
+            closed = self._give_up_block()
+            done += closed
+        return done
+
+    def _give_up_block(self) -> int:
         with transaction(self._engine) as session:
             claims = work.claim_overdue(session, self._pace.late_deadline_s, self._pace.lease_s, block=work.LATE_BLOCK)
             note = f"deadline: no answer within {self._pace.late_deadline_s:g} s"

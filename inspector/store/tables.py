@@ -247,6 +247,7 @@ class WorkRow(SQLModel, table=True):
         Index("work_next", "lane", "priority", "id", postgresql_where=text("claims = 0")),
         Index("work_leased", "until", postgresql_where=text("claims > 0")),
         Index("work_late", "group_id", postgresql_where=text("lane = 1")),
+        Index("work_overdue", "added_at", postgresql_where=text("lane = 1")),
     )
 
     id: int | None = Field(default=None, sa_column=_identity())

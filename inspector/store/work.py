@@ -48,7 +48,7 @@ def claim(session: Session, lease_s: float, *, block: int = BLOCK, block_bytes: 
 def claim_overdue(session: Session, deadline_s: float, lease_s: float, *, block: int = BLOCK) -> list[Claim]:
     """Take late rows that were asked for longer ago than `deadline_s`, also out of the hands of who holds them."""
     where = f"lane = {Lane.LATE:d} AND added_at < statement_timestamp() - make_interval(secs => {float(deadline_s)})"
-    return _lease(session, where, "id", block, 1 << 62, lease_s)
+    return _lease(session, where, "added_at", block, 1 << 62, lease_s)
 
 
 def _lease(session: Session, where: str, order: str, count: int, block_bytes: int, lease_s: float) -> list[Claim]:

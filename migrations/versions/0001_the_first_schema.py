@@ -148,6 +148,7 @@ def upgrade() -> None:
     )
     op.create_index('work_late', 'work', ['group_id'], unique=False, postgresql_where=sa.text('lane = 1'))
     op.create_index('work_leased', 'work', ['until'], unique=False, postgresql_where=sa.text('claims > 0'))
+    op.create_index('work_overdue', 'work', ['added_at'], unique=False, postgresql_where=sa.text('lane = 1'))
     op.create_index('work_next', 'work', ['lane', 'priority', 'id'], unique=False, postgresql_where=sa.text('claims = 0'))
     op.create_table('api_key',
     sa.Column('id', sa.Uuid(), nullable=False),
@@ -359,6 +360,7 @@ def downgrade() -> None:
     op.drop_table('artifact')
     op.drop_table('api_key')
     op.drop_index('work_next', table_name='work', postgresql_where=sa.text('claims = 0'))
+    op.drop_index('work_overdue', table_name='work', postgresql_where=sa.text('lane = 1'))
     op.drop_index('work_late', table_name='work', postgresql_where=sa.text('lane = 1'))
     op.drop_index('work_leased', table_name='work', postgresql_where=sa.text('claims > 0'))
     op.drop_table('work')

@@ -182,6 +182,18 @@ def test_without_an_answer_by_the_deadline_a_late_check_is_not_assessed(open_des
     assert desk.stored("m0").outcomes == (Outcome.NOT_ASSESSED,), "what comes after the deadline comes too late"
 
 
+def test_all_that_is_overdue_is_given_up_block_by_block(open_desk: OpenDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = open_desk(PAYS)
+    for name in "abc":
+        desk.post(*(one | {"id": f"{name}-{one['id']}", "group": one["group"] | {"id": name}} for one in members(1.0, 0.0, says=name)))
+    desk.audit()
+    monkeypatch.setattr(work, "LATE_BLOCK", 1)
+    overdue = late(desk, Pace(late_deadline_s=0.0))
+    assert overdue.give_up(for_s=0.0) == 0
+    assert overdue.give_up() == 3
+    assert all(desk.stored(f"{name}-m0").final for name in "abc")
+
+
 def test_what_needs_what_nobody_provides_or_a_group_where_there_is_none_is_not_assessed_at_once(open_desk: OpenDesk) -> None:
     desk = open_desk(PAYS, REPLAYS)
     desk.post(episode("alone"), *members(1.0, 0.0))

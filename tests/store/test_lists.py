@@ -51,6 +51,7 @@ INSERT INTO review (project, key, person, judgement, seq, reviewed_at)
 INSERT INTO work (project, key) SELECT project, key FROM trajectory;
 INSERT INTO work (project, key, claims, until) SELECT project, key, 1 + (n % 2), now() - interval '1 second' * (n % 100 - 50)
  FROM (SELECT *, row_number() OVER () n FROM trajectory LIMIT 20000) t;
+INSERT INTO work (project, group_id, lane, added_at) SELECT 1, g, 1, now() - interval '1 hour' * (g % 1000 = 0)::int FROM generate_series(1, 20000) g;
 ANALYZE;
 """
 
@@ -146,6 +147,8 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "states": (lambda s: states.page(s, OURS, None, LIMIT), "task_not_active", LIMIT),
     "fresh work": (lambda s: work._lease(s, "lane = 0 AND claims = 0", "priority, id", 500, 1 << 24, 30), "work_next", 500),
     "suspect work": (lambda s: work._lease(s, "claims = 1 AND until < statement_timestamp()", "until", 16, 1 << 24, 30), "work_leased", 500),
+    "overdue late checks": (lambda s: work.claim_overdue(s, 600, 30, block=LIMIT), "work_overdue", LIMIT),
+    "late checks that are asked for again": (lambda s: work.add_late(s, [(1, 7), (1, 8)]), "work_late", LIMIT),
     "quiet groups": (lambda s: groups.close_quiet(s, 60, LIMIT), "rollout_group_open", LIMIT),
 }
 
