@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -49,6 +49,7 @@ def judge(
     verdict, action = _MEANING[judgement]
     decided = None if judgement is JudgementOfPerson.ACCEPT else cause or standing.cause
     verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=decided)
+    _recount(session, project, [key])
     [about] = trajectories.summaries(session, project, [key])
     mode = runs.modes(session, [subject.run]).get(subject.run, Mode.OBSERVE) if subject.run is not None else Mode.OBSERVE
     work.add_groups_of(session, [key])
@@ -97,12 +98,26 @@ def revoke(session: Session, project: int, check: str, version: int, person: str
     if not preview:
         selections.revoke(session, ids, project)
         superseded = verdicts.take_back(session, [r.key for r in resting if r.others == 0])
+        _recount(session, project, superseded)
         decisions.count_revocation(session, project)  # what was closed until here is seen below; what closes later is judged again
         missed = [r for r in verdicts.resting_on(session, project, ids, limit) if r.others == 0]
-        superseded |= verdicts.take_back(session, [r.key for r in missed])
+        taken_back = verdicts.take_back(session, [r.key for r in missed])
+        _recount(session, project, taken_back)
+        superseded |= taken_back
         resting += missed
         _log_taken_back(session, project, superseded, f"{check}@{version} was revoked by {person}", f"person:{person}")
     return _counted(resting)
+
+
+def _recount(session: Session, project: int, keys: Iterable[UUID]) -> None:
+    """What was learnt from these follows what stands now."""
+    honest: dict[int, tuple[int, float]] = {}
+    changed = verdicts.recount(session, keys)
+    for one in changed:
+        count, total = honest.get(one.environment_version, (0, 0.0))
+        honest[one.environment_version] = (count + one.honest, total + one.honest_sum)
+    environments.learn_honest(session, project, {version: more for version, more in honest.items() if more[0]})
+    environments.count_exploits(session, {one.task: one.exploits for one in changed if one.exploits})
 
 
 def _counted(resting: Sequence[Resting]) -> Revocation:

@@ -22,7 +22,7 @@ Rows = Mapping[UUID, NewVerdict]
 def counted(judged: Judged, row: NewVerdict) -> NewVerdict:
     """The row with what it counts as."""
     honest = row.verdict == Verdict.ACCEPT and judged.audited.subject.reward is not None
-    exploit = judged.judgement.confirmed_exploit and not row.by_person
+    exploit = judged.judgement.confirmed_exploit and row.verdict == Verdict.QUARANTINE  # unless a person says otherwise
     return row._replace(counted=Counted.HONEST * honest | Counted.EXPLOIT * exploit)
 
 

@@ -285,6 +285,33 @@ def count_as_exploits(session: Session, keys: Sequence[UUID]) -> set[UUID]:
     return {row[0] for row in rows.fetchall()}
 
 
+class Recounted(NamedTuple):
+    """How much more of a task counts, by the rewards of honest work and as confirmed exploits; less where it is negative."""
+
+    environment_version: int
+    task: int
+    honest: int
+    honest_sum: float
+    exploits: int
+
+
+def recount(session: Session, keys: Iterable[UUID]) -> list[Recounted]:
+    """Count these by the verdicts that they were just given, which no audit found: honest where accepted, no exploit unless still quarantined."""
+    honest, exploit = f"{Counted.HONEST:d}", f"{Counted.EXPLOIT:d}"
+    rows = driver(session).execute(
+        "WITH held AS MATERIALIZED (SELECT v.key, v.counted, t.environment_version, t.task, t.reward FROM verdict v JOIN trajectory t USING (key)"
+        " WHERE v.key = ANY(%s) ORDER BY v.key FOR UPDATE OF v),"
+        f" now AS (UPDATE verdict v SET counted = CASE WHEN v.verdict = {Verdict.ACCEPT:d} AND h.reward IS NOT NULL THEN {honest} ELSE 0 END"
+        f" | CASE WHEN v.verdict = {Verdict.QUARANTINE:d} THEN h.counted & {exploit} ELSE 0 END"
+        " FROM held h WHERE v.key = h.key RETURNING h.*, v.counted AS counted_now),"
+        f" more AS (SELECT *, (counted_now & {honest}) / {honest} - (counted & {honest}) / {honest} AS honest,"
+        f" (counted_now & {exploit}) / {exploit} - (counted & {exploit}) / {exploit} AS exploit FROM now)"
+        " SELECT environment_version, task, sum(honest), coalesce(sum(honest * reward), 0), sum(exploit) FROM more GROUP BY 1, 2 ORDER BY 1, 2",
+        (list(keys),),
+    )
+    return [Recounted(*row) for row in rows.fetchall()]
+
+
 def finish(session: Session, keys: Sequence[UUID]) -> None:
     """Nothing will supersede these by itself any more."""
     driver(session).execute("UPDATE verdict SET final = true WHERE key = ANY(%s) AND NOT final", (list(keys),))

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from inspector import review
 from inspector.amend import Amendment, amend
 from inspector.check import Cause, Check, Finding, Tier, Trajectory, check
+from inspector.review import JudgementOfPerson
 from inspector.store import environments, work
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
@@ -96,3 +98,35 @@ def test_overrides_that_leave_a_group_nothing_to_learn_from_are_counted_once(ope
     again(desk, "m0")
     desk.audit()
     assert exploits(desk) == 3
+
+
+def test_what_a_revoked_check_counted_is_taken_back(open_desk: OpenDesk) -> None:
+    desk = opened(open_desk)
+    desk.post(episode("a", says="hack", reward=0.5, verifier=None), episode("b", says="hack too", reward=None, verifier=None))
+    desk.audit()
+    assert exploits(desk) == 1
+    with transaction(desk.engine) as session:
+        review.revoke(session, desk.project.id, "test/hacked", 1, "mira", preview=False)
+    assert (exploits(desk), honest(desk)) == (0, (1, 0.5))
+    again(desk, "a", "b")
+    assert (exploits(desk), honest(desk)) == (0, (1, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("says", "judgement", "counts"),
+    [
+        ("hack", JudgementOfPerson.ACCEPT, (0, (1, 0.5))),
+        ("hack", JudgementOfPerson.QUARANTINE, (1, (0, 0.0))),
+        ("nothing", JudgementOfPerson.QUARANTINE, (0, (0, 0.0))),
+        ("nothing", JudgementOfPerson.ACCEPT, (0, (1, 0.5))),
+    ],
+)
+def test_what_a_person_judged_counts_by_their_word(open_desk: OpenDesk, says: str, judgement: JudgementOfPerson, counts: tuple[int, tuple[int, float]]) -> None:
+    desk = opened(open_desk)
+    desk.post(episode("a", says=says, reward=0.5, verifier=None))
+    desk.audit()
+    with transaction(desk.engine) as session:
+        review.judge(session, desk.project.id, desk.key("a"), "mira", judgement, None, "")
+    assert (exploits(desk), honest(desk)) == counts
+    again(desk, "a")
+    assert (exploits(desk), honest(desk)) == counts
