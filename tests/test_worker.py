@@ -9,6 +9,7 @@ import pytest
 
 from inspector import catalog
 from inspector.check import Cause, Check, Finding, Group, Tier, check
+from inspector.errors import Unavailable
 from inspector.queue import LATE, QUEUES
 from inspector.settings import Settings
 from inspector.store.session import driver, transaction
@@ -64,6 +65,17 @@ def test_the_sweep_ends_what_no_late_worker_answered_in_time(desk: Desk) -> None
     tasks.audit()
     tasks.sweep()
     assert (desk.stored("m0").outcomes, desk.stored("m0").final) == ((Outcome.NOT_ASSESSED,), True)
+
+
+def test_the_sweep_rings_although_late_checks_cannot_be_given_up(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> int:
+        raise Unavailable("the database is away")
+
+    desk.post(*pair())
+    monkeypatch.setattr(tasks.house().late, "give_up", fails)
+    with pytest.raises(Unavailable):
+        tasks.sweep()
+    assert "audit" in rung(tmp_path)
 
 
 def test_the_sweep_keeps_what_a_dead_worker_promised(desk: Desk) -> None:

@@ -89,16 +89,16 @@ class House:
         learning.learn_due(self.engine, self.auditor.reader, partial(fit_apart, limit_s=FIT_S))
 
     def sweep(self) -> None:
-        """Close groups that nothing comes to any more, and late checks that are overdue; ring where anything waits."""
+        """Close groups that nothing comes to any more, ring where anything waits, and close late checks that are overdue."""
         with transaction(self.engine) as session:
             work.add_groups(session, groups.close_quiet(session, self.settings.group_quiet_s))
             look_back.keep(session, look_backs.left(session, self.settings.lease_s))
-        self.late.give_up()
         with transaction(self.engine) as session:
             waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}
         for bell, found in waiting.items():
             if found.waiting > 0 or found.overdue > 0:
                 bell.ring()
+        self.late.give_up()  # last: where one group fails here, the bells are rung all the same
 
 
 def put_on_watch(engine: Engine, waker: Waker, watched: Watch) -> None:
