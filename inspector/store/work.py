@@ -14,6 +14,7 @@ from inspector.store.session import driver
 BLOCK = 500  # subjects a claim; beyond it nothing is gained
 BLOCK_BYTES = 16 << 20  # of raw lines: a few long ones make a block of their own
 LATE_BLOCK = 16  # groups a claim of late checks
+MOST_CLAIMS = 1000  # that are counted: what fails for weeks must not outgrow its column, where no claim would succeed any more
 SUSPECT_BLOCK = 16  # what a second claim takes: one of them ended the worker that had claimed it first
 
 
@@ -57,7 +58,7 @@ def _lease(session: Session, where: str, order: str, count: int, block_bytes: in
         .execute(
             f"WITH picked AS MATERIALIZED (SELECT id, length FROM work WHERE {where} ORDER BY {order} LIMIT %s FOR UPDATE SKIP LOCKED),"
             " fitting AS (SELECT id, sum(length) OVER (ORDER BY id) - length AS before FROM picked)"
-            " UPDATE work w SET claims = claims + 1, lease = lease + 1, until = clock_timestamp() + make_interval(secs => %s)"
+            f" UPDATE work w SET claims = least(claims + 1, {MOST_CLAIMS}), lease = lease + 1, until = clock_timestamp() + make_interval(secs => %s)"
             " FROM fitting f WHERE w.id = f.id AND f.before < %s RETURNING w.id, w.lease, w.project, w.key, w.group_id, w.claims",
             (count, lease_s, block_bytes),
         )

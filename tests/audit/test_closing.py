@@ -293,6 +293,13 @@ def _outlast(desk: Desk, leases: float, lease_s: float) -> None:
         driver(session).execute("SELECT pg_sleep(%s)", (leases * lease_s,))
 
 
+def test_what_fails_for_weeks_does_not_keep_others_from_being_claimed(desk: Desk) -> None:
+    desk.post(episode("a"), episode("b"))
+    with transaction(desk.engine) as session:
+        driver(session).execute("UPDATE work SET claims = 32767, until = now() - interval '1 s' WHERE key = %s", (desk.key("a"),))
+    assert desk.audit() == 2
+
+
 def test_a_heartbeat_does_not_wait_for_its_own_closing(desk: Desk) -> None:
     """It could lock the rows in another order than the closer, and one of them would be killed."""
     desk.post(*(episode(f"{n}") for n in range(5)))
