@@ -27,6 +27,7 @@ from inspector.store.session import AlreadyThere, transaction
 from inspector.store.stretches import CorruptSegment, Location
 
 BLOCK = 500
+BLOCK_BYTES = 64 << 20  # of lines that are held at once
 log = structlog.get_logger()
 
 
@@ -103,7 +104,7 @@ def _blocks(records: Iterator[StretchRecord], damaged: list[str]) -> Iterator[tu
     for record in records:
         project = record.project
         block += _lines(record, damaged)
-        if len(block) >= BLOCK:
+        if len(block) >= BLOCK or sum(len(line.admitted.line) for line in block) >= BLOCK_BYTES:
             yield project, block
             block = []
     if block and project is not None:

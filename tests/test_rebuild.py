@@ -133,6 +133,21 @@ def test_what_was_let_in_under_wider_limits_comes_back(desk: Desk) -> None:
     assert restore(desk)._replace(files=0) == Restored(1, 0, 0, ())
 
 
+def test_long_lines_are_not_all_held_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.post(*(episode(f"{n}", says=f"{n}" * 1_500_000, verifier=None) for n in range(4)))
+    monkeypatch.setattr(rebuild, "BLOCK_BYTES", 3_000_000)
+    held, restore_block = [], rebuild._restore
+
+    def counted(engine: Any, project: Any, block: list[Any], selection: int) -> int:
+        held.append(len(block))
+        return restore_block(engine, project, block, selection)
+
+    monkeypatch.setattr(rebuild, "_restore", counted)
+    lose(desk)
+    assert restore(desk).rows == 4
+    assert held == [2, 2]
+
+
 def test_a_torn_tail_is_passed_over_in_silence(posted: Desk) -> None:
     """It was never acknowledged."""
     before = everything(posted)
