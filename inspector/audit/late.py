@@ -29,7 +29,7 @@ from inspector.store.groups import Member
 from inspector.store.session import AlreadyThere, driver, transaction
 from inspector.store.work import Claim, Lane
 from inspector.trajectory import EnvironmentRef, GroupRef, Header, RunRef, TaskRef, Trajectory
-from inspector.verdict import Finding, Outcome
+from inspector.verdict import Finding, Outcome, Scope
 
 log = structlog.get_logger()
 GIVING_UP_S = 2.0  # of a sweep; where nobody runs late checks, more becomes overdue than one block between two sweeps
@@ -222,11 +222,9 @@ def _stood(entry: Numbered, earlier: Mapping[UUID, verdicts.NewVerdict]) -> bool
     row = earlier.get(entry.key) if entry.key is not None else None
     if row is None or row.seq is None:
         return False
-    return (ACTION_CODE[entry.decision.action], entry.decision.reward_override, CAUSE_CODE[entry.decision.cause]) == (
-        row.action,
-        row.reward_override,
-        row.cause,
-    )
+    decision = entry.decision
+    same_cause = decision.scope is Scope.GROUP or CAUSE_CODE[decision.cause] == row.cause  # a group names none, its member may have one
+    return same_cause and (ACTION_CODE[decision.action], decision.reward_override) == (row.action, row.reward_override)
 
 
 def _asked_already(project: int, selection: int) -> bool:

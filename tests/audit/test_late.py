@@ -36,6 +36,13 @@ def broke(trajectory: Trajectory) -> Iterator[Finding]:
         yield Finding(message="it broke")
 
 
+@check(version=1, tier=Tier.ACTION, cause=Cause.VERIFIER_DEFECT)
+def odd(trajectory: Trajectory) -> Iterator[Finding]:
+    """It says that it was odd."""
+    if "odd" in str(trajectory.steps[0].message):
+        yield Finding(message="it was odd", score=0.5)
+
+
 @check(version=1, tier=Tier.EVIDENCE, cause=Cause.VERIFIER_DEFECT)
 def replays_differ(trajectory: Trajectory, sandbox: Sandbox) -> Iterator[Finding]:
     """A replay gives another reward."""
@@ -61,7 +68,7 @@ def named(function: object) -> Check:
     return function.qualified("test")
 
 
-PAYS, BROKE, REPLAYS, ENDS, ASKS = map(named, (pays_alike, broke, replays_differ, ends_its_process, asks_for_all))
+PAYS, BROKE, ODD, REPLAYS, ENDS, ASKS = map(named, (pays_alike, broke, odd, replays_differ, ends_its_process, asks_for_all))
 
 
 def members(*rewards: float | None, **fields: Any) -> list[dict[str, Any]]:
@@ -281,9 +288,11 @@ def test_a_late_check_that_ends_its_process_is_named_and_costs_its_own_outcome(o
     assert "test/ends_its_process" in stored.notes[0]
 
 
-def test_a_group_out_by_its_rows_is_not_told_so_twice(open_desk: OpenDesk) -> None:
-    desk = open_desk(BROKE, PAYS)
+@pytest.mark.parametrize("third", ["worked", "was odd"])
+def test_a_group_out_by_its_rows_is_not_told_so_twice(open_desk: OpenDesk, third: str) -> None:
+    desk = open_desk(BROKE, ODD, PAYS)
     posted = members(1.0, 0.5, 0.0)
+    posted[2]["trajectory"]["steps"][0]["message"] = f"it {third}"
     for one in posted[:2]:
         one["trajectory"]["steps"][0]["message"] = f"it broke {one['id']}"
     desk.post(*posted)
