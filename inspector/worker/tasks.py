@@ -6,9 +6,9 @@ import gc
 import time
 
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import worker_init, worker_process_init
 
-from inspector import queue
+from inspector import catalog, queue
 from inspector.worker.house import House
 
 VISIT_S = 4.0  # less than a sweep may wait for its turn before it expires
@@ -16,6 +16,14 @@ LATE_VISIT_S = 1.0
 CONTAINERS = 100_000  # new ones between two looks for cycles; trajectories hold many and make none
 celery: Celery = queue.application()
 _house: House | None = None
+
+
+@worker_init.connect
+def _read_checks(**_: object) -> None:
+    """Before children are forked: they share what costs most to read, and never look for cycles in it."""
+    catalog.load()
+    gc.collect()
+    gc.freeze()
 
 
 @worker_process_init.connect
@@ -30,8 +38,6 @@ def house() -> House:
     global _house
     if _house is None:
         _house = House.open(celery)
-        gc.collect()
-        gc.freeze()  # checks, patterns and libraries stay, and need not be looked at again
         gc.set_threshold(CONTAINERS, 20, 20)
     return _house
 
