@@ -11,7 +11,7 @@ import pytest
 from inspector import review
 from inspector.errors import BadSubmission, Unknown
 from inspector.review import JudgementOfPerson
-from inspector.store import decisions, reviews, verdicts, work
+from inspector.store import decisions, reviews, triage, verdicts, work
 from inspector.store.session import driver, transaction
 from inspector.verdict import Action, Cause, Decision, Verdict
 from tests.audit.conftest import FAILED, Desk, episode
@@ -62,7 +62,7 @@ def test_a_judgement_takes_it_off_the_triage_list(desk: Desk) -> None:
     desk.audit()
     judge(desk, "a", QUARANTINE)
     with transaction(desk.engine) as session:
-        assert [place.key for place in verdicts.triage(session, desk.project.id, None, 10)] == [desk.key("b")]
+        assert [place.key for place in triage.page(session, desk.project.id, None, 10)] == [desk.key("b")]
 
 
 def test_what_was_not_audited_yet_cannot_be_judged(desk: Desk) -> None:

@@ -14,10 +14,9 @@ from psycopg import sql
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from inspector.store import decisions, environments, groups, look_backs, reviews, runs, states, trajectories, verdicts, work
+from inspector.store import decisions, environments, groups, look_backs, reviews, runs, states, trajectories, triage, work
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
-from inspector.store.verdicts import TRIAGE_SCAN
 
 ROWS = 100_000
 LIMIT = 50
@@ -129,9 +128,9 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "pending, of which there is none": (lambda s: trajectories.page(s, OURS, Filter(verdict=0), MIDDLE, LIMIT), "trajectory_newest", SCAN),
     "run and environment": (lambda s: trajectories.page(s, OURS, Filter(run=1, environment_version=1), MIDDLE, LIMIT), "trajectory_by_run", SCAN),
     "run and verdict": (lambda s: trajectories.page(s, OURS, Filter(run=1, verdict=3), MIDDLE, LIMIT), "trajectory_by_run", SCAN),
-    "triage": (lambda s: verdicts.triage(s, OURS, None, LIMIT), "verdict_triage", LIMIT),
-    "triage, further on": (lambda s: verdicts.triage(s, OURS, verdicts.Cursor(2, 0.5, MIDDLE), LIMIT), "verdict_triage", LIMIT),
-    "how many wait": (lambda s: verdicts.counts(s, OURS, LIMIT), "verdict_triage", LIMIT),
+    "triage": (lambda s: triage.page(s, OURS, None, LIMIT), "verdict_triage", LIMIT),
+    "triage, further on": (lambda s: triage.page(s, OURS, triage.Cursor(2, 0.5, MIDDLE), LIMIT), "verdict_triage", LIMIT),
+    "how many wait": (lambda s: triage.counts(s, OURS, LIMIT), "verdict_triage", LIMIT),
     "how many were judged since": (lambda s: reviews.count_since(s, OURS, SINCE, LIMIT), "review_newest", LIMIT),
     "feed": (lambda s: decisions.page(s, OURS, None, SIZE // 2, LIMIT), "decision_pkey", LIMIT),
     "snapshot": (lambda s: decisions.standing(s, OURS, SIZE, SIZE // 2, LIMIT), "verdict_standing", 2 * LIMIT),
@@ -164,21 +163,21 @@ def test_a_list_reads_no_more_of_its_index_than_it_shows(engine: Engine, name: s
 
 
 NARROWED = {
-    "environment": (verdicts.TriageFilter(environment_version=1), None),
-    "run": (verdicts.TriageFilter(run=1), None),
-    "verdict": (verdicts.TriageFilter(verdict=3), None),
-    "a cause that nothing has": (verdicts.TriageFilter(cause=6), None),
-    "run, further on": (verdicts.TriageFilter(run=1), verdicts.Cursor(2, 0.5, MIDDLE)),
+    "environment": (triage.Narrowing(environment_version=1), None),
+    "run": (triage.Narrowing(run=1), None),
+    "verdict": (triage.Narrowing(verdict=3), None),
+    "a cause that nothing has": (triage.Narrowing(cause=6), None),
+    "run, further on": (triage.Narrowing(run=1), triage.Cursor(2, 0.5, MIDDLE)),
 }
 
 
 @pytest.mark.parametrize("name", NARROWED)
 def test_narrowed_triage_reads_one_stretch_of_its_index_and_the_trajectories_in_it(engine: Engine, name: str) -> None:
     narrowed, after = NARROWED[name]
-    found = [node for plan in plans(engine, lambda s: verdicts.narrowed_triage(s, OURS, narrowed, after, LIMIT)) for node in nodes(plan)]
+    found = [node for plan in plans(engine, lambda s: triage.narrowed(s, OURS, narrowed, after, LIMIT)) for node in nodes(plan)]
     assert not [n["Relation Name"] for n in found if n["Node Type"] == "Seq Scan" and n["Relation Name"] in BIG]
     assert {"verdict_triage", "trajectory_pkey"} <= {n.get("Index Name") for n in found}
-    assert max(touched(n) for n in found) <= TRIAGE_SCAN
+    assert max(touched(n) for n in found) <= triage.SCAN
 
 
 def walk(engine: Engine, narrowed: Filter, limit: int, between: Callable[[], None] = lambda: None) -> tuple[list[UUID], list[int]]:

@@ -19,9 +19,9 @@ from inspector.api.routes.trajectories import VERDICTS, line
 from inspector.api.sessions import SessionDep
 from inspector.api.wire import ReviewRequest, TrajectoryPage, TriageCounts
 from inspector.errors import BadSubmission, Unknown
-from inspector.store import decisions, environments, reviews, runs, trajectories, verdicts
+from inspector.store import decisions, environments, reviews, runs, trajectories, triage, verdicts
 from inspector.store.codes import CAUSE_CODE
-from inspector.store.verdicts import Cursor, TriageFilter, TriagePlaces
+from inspector.store.triage import Cursor, Narrowing, Places
 from inspector.verdict import Cause, Decision
 
 router = APIRouter()
@@ -55,20 +55,20 @@ def list_triage(
     return answer(TrajectoryPage(trajectories=lines, next=cursors.encode(found.last) if found.last else None, scanned=found.scanned))
 
 
-def _places(session: Session, project: int, narrowed: TriageFilter, after: Cursor | None, limit: int) -> TriagePlaces:
+def _places(session: Session, project: int, narrowed: Narrowing, after: Cursor | None, limit: int) -> Places:
     if narrowed.tests:
-        return verdicts.narrowed_triage(session, project, narrowed, after, limit)
-    places = verdicts.triage(session, project, after, limit)
-    return TriagePlaces(places, len(places), places[-1] if len(places) == limit else None)
+        return triage.narrowed(session, project, narrowed, after, limit)
+    places = triage.page(session, project, after, limit)
+    return Places(places, len(places), places[-1] if len(places) == limit else None)
 
 
 def _narrowed(
     session: Session, project: int, verdict: str | None, cause: Cause | None, environment: str | None, version: str | None, run: str | None
-) -> TriageFilter:
+) -> Narrowing:
     """The rows' ids; raises Unknown where the project has nothing of that name."""
     if (environment is None) != (version is None):
         raise BadSubmission("environment and version go together", path="query.version" if version is None else "query.environment")
-    return TriageFilter(
+    return Narrowing(
         verdict=VERDICTS[verdict] if verdict is not None else None,
         cause=CAUSE_CODE[cause] if cause is not None else None,
         environment_version=environments.find(session, project, environment, version) if environment is not None and version is not None else None,
@@ -80,7 +80,7 @@ def _narrowed(
 def count_triage(session: SessionDep, who: Reader) -> Response:
     """How many wait, by verdict, and how many were judged since midnight in UTC; counting ends at `most`."""
     today = datetime.combine(datetime.now(UTC).date(), time(), UTC)
-    waiting, reviewed = verdicts.counts(session, who.project, MOST_COUNTED), reviews.count_since(session, who.project, today, MOST_COUNTED)
+    waiting, reviewed = triage.counts(session, who.project, MOST_COUNTED), reviews.count_since(session, who.project, today, MOST_COUNTED)
     return answer(TriageCounts(waiting=waiting, reviewed_today=reviewed, today=today, most=MOST_COUNTED))
 
 
