@@ -1,8 +1,9 @@
 """Restores the rows of trajectories from the segments: what was acknowledged outlives the database.
 
-Keys, declarations, reviews and decisions are not in the segments and do not come back. The restored project has another
-epoch, so that every follower starts from the snapshot, and every restored trajectory is audited again. Of several lines of
-one id, as a race or a lost database leaves them, the first comes back that was not voided: that one was acknowledged.
+Keys, declarations, reviews, decisions and fields that came later than their line are not in the segments and do not come
+back. The restored project has another epoch, so that every follower starts from the snapshot, and every restored trajectory
+is audited again. Of several lines of one id, as a race or a lost database leaves them, the first comes back that was not
+voided: that one was acknowledged.
 """
 
 from __future__ import annotations
