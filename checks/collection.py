@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from checks.verifier_evidence import did_not_run, evidence
@@ -18,6 +18,7 @@ _MISSING = re.compile(r"No module named '?([A-Za-z_]\w*)")
 _MACHINE = re.compile(
     r"No space left on device|Cannot allocate memory|Read-only file system|Too many open files|(?:pytest|python3?|node|npm|go|cargo)\d*: (?:command )?not found"
 )
+_ABLE = re.compile(r"\b(?:dd|fallocate|truncate|yes|ulimit|mount|chmod|chattr|chown|rm|mv|ln|unlink|PATH|alias)\b|/dev/(?:zero|u?random)")
 
 _MODULE = "ERROR tests/test_a.py\nE   ModuleNotFoundError: No module named 'numpy'\n=== 1 error in 0.12s ===\n"
 _BROKEN = "ERROR tests/test_a.py\nE   SyntaxError: invalid syntax\n=== 1 error in 0.12s ===\n"
@@ -51,7 +52,8 @@ def unpaid_although_tests_could_not_run(trajectory: Trajectory, declaration: Dec
     """The reward is nothing, but no test was run, and what kept them from running is not the agent's doing.
 
     Nobody looked at the work, and the policy is punished for the verifier. Where the agent changed files and the log does
-    not say what was wrong, its own work may have broken the collection: then it cannot be told.
+    not say what was wrong, its own work may have broken the collection, and a full disk or a missing program may be its doing
+    where it ran what fills disks or takes programs away: then it cannot be told.
     """
     if trajectory.reward is None or not (trajectory.reward == 0 or trajectory.reward == declaration.reward.min):
         return
@@ -69,10 +71,10 @@ def _not_started(report: VerifierReport) -> str | None:
 
 
 def _not_its_doing(trajectory: Trajectory, log: str) -> str | None:
-    if found := _MACHINE.search(log):
+    if (found := _MACHINE.search(log)) and not _called(trajectory, _ABLE.search):
         return f"the verifier's log says {found[0]!r}"
     missing = _MISSING.search(log)
-    if missing and not _mentioned(trajectory, missing[1]):
+    if missing and not _called(trajectory, lambda text: missing[1] in text):
         return f"the module {missing[1]!r} is missing there, and the agent never touched it"
     did = actions(trajectory)
     if not missing and not did.unread and not any(True for _ in did.of(*CHANGES, Kind.TOOL)):
@@ -80,6 +82,6 @@ def _not_its_doing(trajectory: Trajectory, log: str) -> str | None:
     return None
 
 
-def _mentioned(trajectory: Trajectory, name: str) -> bool:
-    """In any call of a tool."""
-    return any(name in plain(value) for _, step in trajectory.own_steps for call in step.tool_calls or () for value in call.arguments.values())
+def _called(trajectory: Trajectory, found_in: Callable[[str], object]) -> bool:
+    """Whether it is found in an argument of any call of a tool."""
+    return any(found_in(plain(value)) for _, step in trajectory.own_steps for call in step.tool_calls or () for value in call.arguments.values())

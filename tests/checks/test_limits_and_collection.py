@@ -14,6 +14,7 @@ from inspector.verdict import Outcome
 
 MODULE = "ERROR tests/test_a.py\nE   ModuleNotFoundError: No module named 'numpy'\n=== 1 error in 0.12s ===\n"
 SYNTAX = "ERROR tests/test_a.py\nE   SyntaxError: invalid syntax\n=== 1 error in 0.12s ===\n"
+FULL = "OSError: [Errno 28] No space left on device\n"
 
 
 def outcome(check, posted, **limits) -> Outcome:
@@ -49,6 +50,9 @@ def test_a_limit_that_was_reached(posted, limits, expected):
         (_unpaid(MODULE, steps=_wrote("app.py", "import numpy as np")), Outcome.INCONCLUSIVE),
         (_unpaid(MODULE, steps=_wrote("app.py", "x = 1")), Outcome.FLAGGED),
         (_unpaid("bash: pytest: command not found\n", exit_code=127), Outcome.FLAGGED),
+        (_unpaid(FULL, steps=_wrote("app.py", "x = 1")), Outcome.FLAGGED),
+        (_unpaid(FULL, steps=_wrote("fill.sh", "dd if=/dev/zero of=/tmp/a")), Outcome.INCONCLUSIVE),
+        (_unpaid("bash: pytest: command not found\n", exit_code=127, steps=_wrote("a.sh", "rm $(which pytest)")), Outcome.INCONCLUSIVE),
         (_unpaid("", exit_code=5, steps=_wrote("app.py", "x = 1")), Outcome.INCONCLUSIVE),
         (_unpaid("3 passed in 0.01s\n", exit_code=0), Outcome.CLEAN),
         (_unpaid(MODULE, reward=0.5, steps=_wrote("app.py", "x = 1")), Outcome.CLEAN),
