@@ -20,20 +20,21 @@ _fdatasync, _fsync = os.fdatasync, os.fsync
 
 
 def _noting(flush):
-    def noted(descriptor):
+    def noted(descriptor, size=None):
         descriptor = descriptor if isinstance(descriptor, int) else descriptor.fileno()
         path, found = os.readlink(f"/proc/self/fd/{descriptor}"), os.fstat(descriptor)
         names = os.listdir(path) if stat.S_ISDIR(found.st_mode) else ()  # before the flush: what comes meanwhile may be missed by it
         flush(descriptor)
-        lines = [f"name\\t{path}/{name}\\n" for name in names] if names or stat.S_ISDIR(found.st_mode) else [f"size\\t{found.st_size}\\t{path}\\n"]
+        size = found.st_size if size is None else size
+        lines = [f"name\\t{path}/{name}\\n" for name in names] if names or stat.S_ISDIR(found.st_mode) else [f"size\\t{size}\\t{path}\\n"]
         os.write(_notes, "".join(lines).encode())
     return noted
 
 
 def _late(flush):
     def late(descriptor):
-        copy = os.dup(descriptor)
-        timer = threading.Timer(1.0, lambda: (flush(copy), os.close(copy)))
+        copy, size = os.dup(descriptor), os.fstat(descriptor).st_size  # what came meanwhile has a late flush of its own
+        timer = threading.Timer(1.0, lambda: (flush(copy, size), os.close(copy)))
         timer.daemon = True
         timer.start()
     return late

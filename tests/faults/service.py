@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import msgspec
 import psycopg
+import redis
 
 from inspector import queue
 from inspector.embedded import Stack, child, services
@@ -109,7 +110,13 @@ class Service:
         return power.cut(Path(self._api.environment[power.NOTES]), self.store)
 
     def flush_redis(self) -> None:
-        queue.redis_client(self.stack.redis_url).flushall()
+        until(self._flushed_redis, RECOVERY_S, "Redis can be emptied")
+
+    def _flushed_redis(self) -> bool:
+        try:
+            return bool(queue.redis_client(self.stack.redis_url).flushall())
+        except redis.ConnectionError:  # it was just killed
+            return False
 
     def _process(self, name: str) -> Process:
         until(lambda: self.stack.children[name].process, RECOVERY_S, f"{name} runs")
