@@ -35,6 +35,7 @@ BEYOND_SCHEMA = (
     "task needs its environment and version",
     "is not a cursor that this list gave",
     "is not this log's",  # the epoch of a feed
+    "was never logged: the log ends at",
     "nothing to add",  # a PATCH of no field
     "the body has the sha256",
     "belongs to no project, every other key to one",
