@@ -15,7 +15,7 @@ import msgspec
 
 from benchmarks import report, stacks, workload
 from benchmarks.measuring import Tally, Way, bell_cost, measure
-from benchmarks.stacks import Running
+from benchmarks.stacks import Product, Running
 from benchmarks.workload import Posted
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -93,7 +93,6 @@ class Bench:
         """Taking in alone: no worker runs."""
         with ExitStack() as running:
             product = running.enter_context(stacks.product(self.folder / "intake", audits=False))
-            product.settle = lambda posted: None  # type: ignore[method-assign]
             plain = running.enter_context(stacks.plain(self.folder / "plain"))
             for one, form in ((product, "frames"), (plain, "lines")):
                 one.post(workload.short("warm", 104), batch=52, form=form)
@@ -115,24 +114,24 @@ class Bench:
             one.settle(posted)
         self._compare(running, posted)
 
-    def _main_round(self, suffix: str, product: Running, good: Running, naive: Running, name: str) -> None:
+    def _main_round(self, suffix: str, product: Product, good: Running, naive: Running, name: str) -> None:
         posted = workload.short(name, self.size.product)
-        before = product.visits()  # type: ignore[attr-defined]
+        before = product.visits()
         self._measure(f"product, frames 500{suffix}", product, posted, WAYS["frames 500"])
-        self.visits += 0 if suffix else product.visits() - before  # type: ignore[attr-defined]
+        self.visits += 0 if suffix else product.visits() - before
         self._measure(f"good{suffix}", good, posted[: self.size.good], GOOD_WAY)
         self._measure(f"naive{suffix}", naive, posted[: self.size.naive], NAIVE_WAY)
         self._compare([product, good], posted[: self.size.good])
         self._compare([product, naive], posted[: self.size.naive])
 
-    def _small_ways(self, product: Running, name: str) -> None:
+    def _small_ways(self, product: Product, name: str) -> None:
         for label, way in WAYS.items():
             if label != "frames 500":
                 count = self.size.product if way.batch >= 100 or way.clients > 2 else self.size.small
                 posted = workload.short(f"{name}-{label.replace(' ', '-')}", count)
                 self._measure(f"product, {label}", product, posted, way)
 
-    def _long_round(self, product: Running, good: Running, naive: Running, name: str) -> None:
+    def _long_round(self, product: Product, good: Running, naive: Running, name: str) -> None:
         posted = workload.long(f"{name}-long", self.size.long)
         few = posted[: max(2, self.size.long // 4)]
         self._measure("product, long", product, posted, Way(8, "frames"))
@@ -153,15 +152,15 @@ class Bench:
             different = {id_: (first[id_], found[id_]) for id_ in first if first[id_] != found[id_]}
             assert not different, f"{running[0].name} and {one.name} found different things: {dict(list(different.items())[:3])}"
 
-    def _disk(self, product: Running) -> None:
+    def _disk(self, product: Product) -> None:
         """Of 1,000 trajectories posted by our client, on top of what lies there already."""
         posted = workload.short("disk", 1000)
-        before = product.stored_bytes()  # type: ignore[attr-defined]
+        before = product.stored_bytes()
         product.post(posted, batch=500, form="frames")
         product.settle(posted)
-        self.shares["disk_of_raw_json"] = (product.stored_bytes() - before) / sum(len(one.line) + 1 for one in posted)  # type: ignore[attr-defined]
+        self.shares["disk_of_raw_json"] = (product.stored_bytes() - before) / sum(len(one.line) + 1 for one in posted)
 
-    def _queue(self, product: Running) -> float:
+    def _queue(self, product: Product) -> float:
         audits = sum(self.tallies["product, frames 500"].parts.values())
         return self.visits * bell_cost(product) / audits
 

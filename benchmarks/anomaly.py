@@ -7,7 +7,7 @@ scores on raw and on standardised features, and what share of what is called unu
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def run(seed: int, *, past: int, share: float, fresh_share: float | None = None,
     return judged(learnt, stream(random, where, 1000, share if fresh_share is None else fresh_share))
 
 
-SCENES = {
+SCENES: dict[str, dict[str, Any]] = {
     "10,000 episodes, 3 % anomalous, reviewed": {"past": 10_000, "share": 0.03},
     "10,000 episodes, 1 % anomalous, reviewed": {"past": 10_000, "share": 0.01},
     "3,000 episodes, 3 % anomalous, reviewed, 20 environments": {"past": 3_000, "share": 0.03, "environments": 20},
@@ -160,7 +160,7 @@ def main(runs: int) -> None:
             flush=True,
         )
     for name, scene in SCENES.items():
-        found = np.array([run(seed, **scene) for seed in range(runs)])  # type: ignore[arg-type]
+        found = np.array([run(seed, **scene) for seed in range(runs)])
         false, power, called = found.mean(axis=0)
         print(f"{name}: {false:.3f} of what is called unusual is ordinary, {power:.2f} of the anomalies found, {called:.1f} called in 1,000", flush=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
+from typing import Any
 
 from benchmarks.measuring import Tally
 
@@ -62,8 +63,8 @@ def _row(name: str, tally: Tally) -> tuple[str, ...]:
     return (name, f"{tally.each * 1e6:,.0f}", *parts, f"{tally.trajectories / tally.wall:,.0f}", f"{loads:,.0f}", f"{tally.multiple:.1f}", earlier, spread)
 
 
-def _figures(figures: Mapping[str, object]) -> list[str]:
-    found = {**figures["ratios"], **figures["shares"]}  # type: ignore[dict-item]
+def _figures(figures: Mapping[str, Any]) -> list[str]:
+    found = {**figures["ratios"], **figures["shares"]}
     return [f"{name:26} {value:8.3f}  {_goal(name, value)}" for name, value in found.items()]
 
 

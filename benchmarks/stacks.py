@@ -94,11 +94,17 @@ _FORMS = {
 class Product(Running):
     path = "/v1/trajectories"
 
+    def __init__(self, stack: Stack, *, audits: bool) -> None:
+        super().__init__("product", stack, stack.api_url)
+        self._audits = audits
+
     def request(self, lines: Sequence[bytes], form: str) -> Request:
         body, headers = _FORMS[form](lines)
         return Request(body, {**headers, "Authorization": f"Bearer {self.stack.keys['trainer']}"})
 
     def settle(self, posted: Sequence[Posted]) -> None:
+        if not self._audits:
+            return
         with psycopg.connect(self.stack.database_url, autocommit=True) as connection:
             _waited(lambda: connection.execute("SELECT NOT EXISTS (SELECT FROM work)").fetchone() == (True,), "no work is left")
 
@@ -135,7 +141,7 @@ def product(folder: Path, *, checks: str = FOUR, audits: bool = True) -> Iterato
     forest = folder.with_suffix(".npz")
     anomalies.write(forest)
     with _environment({**ONE_THREAD, "PYTHONPATH": path, anomalies.WRITTEN: str(forest)}), Stack(folder, parts=parts, settings=settings) as stack:  # type: ignore[arg-type]
-        yield Product("product", stack, stack.api_url)
+        yield Product(stack, audits=audits)
 
 
 # --- the peers -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,10 +108,10 @@ def _flattened() -> _Flat:
     return _Flat(*arrays, max(tree.max_depth for tree in trees), len(trees) * sampled)
 
 
-def _depths(tree: object) -> np.ndarray:
-    depths = np.zeros(tree.node_count)  # type: ignore[attr-defined]
-    for node in range(tree.node_count):  # type: ignore[attr-defined]  # a child's number is higher than its parent's
-        for child in (tree.children_left[node], tree.children_right[node]):  # type: ignore[attr-defined]
+def _depths(tree: Any) -> np.ndarray:
+    depths = np.zeros(tree.node_count)
+    for node in range(tree.node_count):  # a child's number is higher than its parent's
+        for child in (tree.children_left[node], tree.children_right[node]):
             if child >= 0:
                 depths[child] = depths[node] + 1
     return depths

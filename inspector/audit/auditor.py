@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import counting, deciding, group_work, isolation, late_answers, look_back, stops, subjects, usual
+from inspector.audit import counting, deciding, draining, group_work, isolation, late_answers, look_back, stops, subjects, usual
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -97,11 +96,7 @@ class Auditor:
 
     def drain(self, for_s: float = math.inf) -> int:
         """Audit until nothing is left to claim, and begin no block after `for_s`; how many subjects."""
-        done, end = 0, time.monotonic() + for_s
-        while time.monotonic() < end and (claims := self.claim()):
-            self.audit(claims)
-            done += len(claims)
-        return done
+        return draining.drain(self.claim, self.audit, for_s)
 
     def claim(self) -> list[Claim]:
         """Lease a block."""

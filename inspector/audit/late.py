@@ -13,7 +13,7 @@ import structlog
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import group_work, isolation, subjects, usual
+from inspector.audit import draining, group_work, isolation, subjects, usual
 from inspector.audit.auditor import ALONE_S, CLOSINGS, Auditor, log_all, with_groups
 from inspector.audit.deciding import Judged
 from inspector.audit.late_answers import Answer, Answers, answered, ended
@@ -56,11 +56,7 @@ class LateAuditor:
 
     def drain(self, for_s: float = math.inf) -> int:
         """Run what waits, and begin no block after `for_s`; how many groups."""
-        done, end = 0, time.monotonic() + for_s
-        while time.monotonic() < end and (claims := self.claim()):
-            self.audit(claims)
-            done += len(claims)
-        return done
+        return draining.drain(self.claim, self.audit, for_s)
 
     def claim(self) -> list[Claim]:
         """Lease a block."""

@@ -94,8 +94,8 @@ def listing(session: Session) -> list[tuple[str, UUID, datetime]]:
 
 
 def ids(session: Session) -> list[tuple[int, UUID]]:
-    """(id, uuid) of every project."""
-    return [(_id(row), row.uuid) for row in session.exec(select(ProjectRow).order_by(col(ProjectRow.id))).all()]
+    """(id, uuid) of every project: as many as an admin has made."""
+    return [(id_, uuid) for id_, uuid in session.exec(select(ProjectRow.id, ProjectRow.uuid).order_by(col(ProjectRow.id))) if id_ is not None]
 
 
 def by_name(session: Session, name: str) -> tuple[int, UUID]:
