@@ -1,0 +1,1 @@
+"""Environments under test, one face a file."""

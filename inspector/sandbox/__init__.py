@@ -1,0 +1,1 @@
+"""Runs foreign code where it can do no harm."""
