@@ -102,8 +102,11 @@ def check(document: Document, path: str, defects: Defects) -> None:
     for at, step in enumerate(document.steps):
         if step.source is not AGENT:
             _check_other_step(step, path, at, defects)
-        elif (metrics := step.metrics) is not None and not (metrics.keys() <= _COUNTS and {*map(type, metrics.values())} == {int}):
-            _check_shape(metrics, Metrics, f"{path}.steps[{at}].metrics", defects)
+        elif (metrics := step.metrics) is not None:
+            for name, count in metrics.items():
+                if count.__class__ is not int or name not in _COUNTS:
+                    _check_shape(metrics, Metrics, f"{path}.steps[{at}].metrics", defects)
+                    break
         if step.llm_call_count is not None:
             _check_call_count(step, f"{path}.steps[{at}]", defects)
         if step.timestamp is not None:
@@ -119,10 +122,11 @@ def check(document: Document, path: str, defects: Defects) -> None:
 
 def _answers_in_order(observation: Observation, calls: list[ToolCall] | None) -> bool:
     """Whether each call has its one plain answer, as nearly always: then there is nothing to be told."""
-    if calls is None or len(calls) != len(observation.results):
+    results = observation.results
+    if calls is None or len(calls) != len(results):
         return False
-    for call, result in zip(calls, observation.results, strict=True):
-        if result.source_call_id != call.tool_call_id or result.content.__class__ is not str or result.subagent_trajectory_ref:
+    for at, result in enumerate(results):
+        if result.source_call_id != calls[at].tool_call_id or result.content.__class__ is not str or result.subagent_trajectory_ref:
             return False
     return True
 

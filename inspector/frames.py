@@ -62,7 +62,7 @@ class Run(NamedTuple):
     offsets: array[int] | None = None  # of the steps, for a line that needs several frames and has steps
 
 
-def pack(lines: Sequence[bytes], level: int = 3) -> list[bytes]:
+def pack(lines: Sequence[bytes], level: int = 1) -> list[bytes]:
     """Compress lines (without their newlines) into frames. Raises BadSubmission for an empty line or one with a newline in it."""
     compressor = zstandard.ZstdCompressor(level=level, write_content_size=True, write_checksum=True)
     return [compressor.compress(piece) for run in runs(lines) for piece in run.pieces]

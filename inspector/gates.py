@@ -17,7 +17,7 @@ from inspector import envelope_text, reading
 from inspector.envelope_text import located, shown
 from inspector.errors import BadSubmission, TooLarge
 from inspector.settings import Limits
-from inspector.trajectory import Envelope, Reward, Step, Trajectory
+from inspector.trajectory import Envelope, Reward, Trajectory
 
 
 class Admitted(NamedTuple):
@@ -53,30 +53,7 @@ def read(line: bytes, key: str = "") -> Trajectory:
     return reading.read(line, key)
 
 
-def content_hash(trajectory: Trajectory) -> bytes:
-    """16 bytes that are equal for the same steps under other ids and times: sources, words, actions and what came back, in order."""
-    said = [_said(step) for step in trajectory.steps]
-    try:
-        packed = _PACK.encode(said)
-    except OverflowError:  # an integer above 64 bits among the arguments
-        packed = msgspec.json.encode(said)
-    return hashlib.sha256(packed).digest()[:16]  # twice as fast as blake2b wherever the processor has SHA instructions
-
-
 _ENVELOPE = msgspec.json.Decoder(Envelope)
-_PACK = msgspec.msgpack.Encoder()
-
-
-def _said(step: Step) -> tuple[Any, ...]:
-    calls, observation = step.tool_calls, step.observation
-    return (
-        step.source,
-        step.message,
-        step.reasoning_content,
-        [(call.function_name, call.arguments) for call in calls] if calls else None,
-        [result.content for result in observation.results] if observation else None,
-    )
-
 
 def _check_encoding(line: bytes) -> None:
     if line.startswith(b"\xef\xbb\xbf"):

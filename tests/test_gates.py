@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from inspector import envelope_text
 from inspector.errors import BadSubmission, TooLarge
-from inspector.gates import admit, content_hash, read
+from inspector.gates import admit, read
 from inspector.settings import Limits
+from inspector.signatures.transcript import content_hash
 from inspector.trajectory import Envelope, Posted, Source, Step
 
 LIMITS = Limits()
@@ -478,38 +479,6 @@ def test_an_envelope_survives_the_round_trip(name, version, reward, extra):
     assert bytes(again.envelope.trajectory) == bytes(once.envelope.trajectory)
     assert (once.envelope.id, once.envelope.environment.version, once.envelope.extra) == (name, version, extra)
     assert msgspec.json.encode(read(posted).header) == msgspec.json.encode(msgspec.json.decode(posted, type=Posted))
-
-
-# --- the hash of the content -------------------------------------------------------------------------------------------
-
-
-def changed(**changes):
-    return {**DOCUMENT, "steps": [DOCUMENT["steps"][0], {**DOCUMENT["steps"][1], **changes}]}
-
-
-def test_the_content_hash_sees_no_ids_and_no_times():
-    call = {"tool_call_id": "z", "function_name": "bash", "arguments": {"command": "ls"}}
-    other = changed(timestamp="2026-01-01", tool_calls=[call], observation={"results": [{"source_call_id": "z", "content": "README"}]}, extra={"x": 1})
-    first, second = read(line()), read(line(id="e2", reward=0.0, mine=3, trajectory=other))
-    assert content_hash(first) == content_hash(second)
-    assert len(content_hash(first)) == 16
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        changed(source="user"),
-        changed(message="x"),
-        changed(reasoning_content=""),
-        changed(tool_calls=None),
-        changed(tool_calls=[{"tool_call_id": "a", "function_name": "bash", "arguments": {"command": "ls", "n": 2**70}}]),
-        changed(observation={"results": [{"source_call_id": "a", "content": "READM"}]}),
-        changed(observation=None),
-        {**DOCUMENT, "steps": DOCUMENT["steps"][::-1]},
-    ],
-)
-def test_the_content_hash_sees_all_that_was_said_and_done(document):
-    assert content_hash(read(line(trajectory=document))) != content_hash(read(line()))
 
 
 @pytest.mark.parametrize(

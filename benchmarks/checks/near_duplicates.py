@@ -1,4 +1,7 @@
-"""Sketches of whole batches in a few array operations: the smallest hashes of the 32 bytes at the beginning of each line."""
+"""Sketches of whole batches in a few array operations: hashes of the 32 bytes at the beginning of each line, of which one in four is kept.
+
+Which are kept depends on the hash alone, so two texts keep the same of what they share (FracMinHash, Irber et al. 2022).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from benchmarks.shared.thresholds import COPIED
 from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
 
 SMALLEST = 128  # hashes of one sketch
+KEPT = np.uint64(4)  # one hash in so many
 OWNER_BITS = 16  # of a sort key; the other 48 are the hash
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], dtype=np.uint64)
 _MASK, _SHIFT, _FOLD = np.uint64((1 << 48) - 1), np.uint64(48), np.uint64(29)
@@ -47,7 +51,7 @@ def _known() -> tuple[np.ndarray, np.ndarray]:
 
 
 def sketches(block: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """(position in the block, hash) of the smallest distinct hashes of each text."""
+    """(position in the block, hash) of the distinct hashes that are kept of each text, the smallest of them where they are many."""
     data = b"\n".join([b"", *block, bytes(32)])
     lines = np.flatnonzero(np.frombuffer(data, np.uint8) == 10)[:-1] + 1
     words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))  # eight bytes at every position
@@ -57,9 +61,11 @@ def sketches(block: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         hashes ^= hashes >> _FOLD
     ends = np.searchsorted(lines, np.cumsum([1] + [len(text) + 1 for text in block]))
     owner = np.repeat(np.arange(len(block), dtype=np.uint64), np.diff(ends))
-    keys = np.sort((owner << _SHIFT) | (hashes[: len(owner)] & _MASK))
+    hashes = hashes[: len(owner)] & _MASK
+    kept = np.flatnonzero(hashes % KEPT == 0)
+    keys = np.sort((owner[kept] << _SHIFT) | hashes[kept])
     keys = keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
     owners = (keys >> _SHIFT).astype(np.int64)
     rank = np.arange(len(keys)) - np.searchsorted(owners, np.arange(len(block)))[owners]
-    kept = rank < SMALLEST
-    return owners[kept], (keys & _MASK)[kept]
+    small = rank < SMALLEST
+    return owners[small], (keys & _MASK)[small]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from benchmarks.checks.transcripts import PLACES
 from benchmarks.shared.patterns import PATTERNS
 from inspector.check import Batch, Cause, Finding, Tier, Trajectory, check
-from inspector.signatures import Scanner, Sought, compiled
+from inspector.signatures import Place, Scanner, Sought, compiled
+
+PLACES = frozenset({Place.MESSAGE, Place.PROMPT, Place.REASONING, Place.ACTION, Place.OBSERVATION})
 
 
 @check(version=1, tier=Tier.ACTION, cause=Cause.POLICY_EXPLOIT)

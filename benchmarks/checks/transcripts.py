@@ -8,11 +8,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from inspector.check import Batch, Trajectory
-from inspector.signatures import Place
 from inspector.signatures.transcript import DID, KINDS, SEEN, transcript
 from inspector.trajectory import Source
-
-PLACES = frozenset({Place.MESSAGE, Place.PROMPT, Place.REASONING, Place.ACTION, Place.OBSERVATION})
 
 
 class Transcripts(NamedTuple):
@@ -44,9 +41,9 @@ def _walk(batch: Batch) -> Transcripts:
     marks: list[int] = []
     of_each: list[tuple[int, int, int]] = []  # steps, texts, distinct commands
     for trajectory in batch:
-        read = transcript(trajectory, PLACES)
+        read = transcript(trajectory)
         texts.append(read.data)
-        sizes += map(len, read.texts)
+        sizes += read.sizes
         marks += read.marks
         before = len(steps)
         steps += _steps(trajectory)

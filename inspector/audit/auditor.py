@@ -156,8 +156,7 @@ class Auditor:
     def _run(self, project: int, opened: Sequence[Opened], plan: Plan) -> list[Audited]:
         if opened[0].claim.claims > 2:
             return [isolation.audit_alone(o, plan, Needs([o.declaration]), self.pace.deadline_s) for o in opened]
-        read = [o.read() for o in opened]
-        contents = [subjects.content_of(trajectory, o.subject.task) for trajectory, o in zip(read, opened, strict=True)]
+        read, contents = subjects.read_all(opened)
         with transaction(self.engine) as session:
             needs = subjects.needs(session, project, plan.checks, opened, read, contents)
             if usual.needed(plan.checks):

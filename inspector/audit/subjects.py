@@ -12,6 +12,7 @@ from inspector import gates
 from inspector.amend import amended
 from inspector.check import Check, History, Twin
 from inspector.engine import Assessment, Needs
+from inspector.signatures.transcript import content_hash
 from inspector.store import environments, groups, patches, trajectories
 from inspector.store.segments import SegmentReader
 from inspector.store.stretches import CorruptSegment
@@ -82,9 +83,20 @@ def _line(reader: SegmentReader, project: UUID, subject: Subject) -> bytes | str
         return f"the stored bytes are damaged: {error}"
 
 
+def read_all(opened: Iterable[Opened]) -> tuple[list[Trajectory], list[int]]:
+    """Each with the number of its content, which is made while what was just read is still in the processor's cache."""
+    read: list[Trajectory] = []
+    contents: list[int] = []
+    for one in opened:
+        trajectory = one.read()
+        read.append(trajectory)
+        contents.append(content_of(trajectory, one.subject.task))
+    return read, contents
+
+
 def content_of(trajectory: Trajectory, task: int) -> int:
     """A 64-bit number that is equal for equal steps of one task; whatever it finds is compared by task again."""
-    steps = int.from_bytes(gates.content_hash(trajectory)[:8], "big")
+    steps = int.from_bytes(content_hash(trajectory)[:8], "big")
     return (steps + task * _SPREAD) % (1 << 64) - (1 << 63)
 
 

@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from inspector import gates
 from inspector.check import History, Twin
 from inspector.formats import Refused
+from inspector.signatures.transcript import content_hash
 from inspector.trajectory import Header, Trajectory
 
 TWINS = 16  # that are kept of one content, those with the lowest and the highest rewards
@@ -86,7 +86,7 @@ def _extremes(twins: Iterable[Twin]) -> list[Twin]:
 
 def content_of(trajectory: Trajectory) -> Content:
     """The same for the same steps of one task of one environment version."""
-    return Content(gates.content_hash(trajectory)[:8], trajectory.environment.id, trajectory.environment.version, trajectory.task.id)
+    return Content(content_hash(trajectory)[:8], trajectory.environment.id, trajectory.environment.version, trajectory.task.id)
 
 
 def group_of(header: Header) -> Group | None:

@@ -20,10 +20,14 @@ class Surface(NamedTuple):
 
 
 def _of_transcript(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[str], str, bytes]:
-    return transcript.transcript(trajectory, places)[:3]
+    return transcript.transcript(trajectory)[:3]  # of all places: a rule's own are told apart where something was found
+
+
+def _addresses(trajectory: Trajectory, places: frozenset[Place]) -> Sequence[transcript.Address]:
+    return transcript.addresses_of(trajectory)
 
 
 SURFACES = (
-    Surface(frozenset(TRANSCRIPT), _of_transcript, transcript.addresses_of, transcript.field_at),
+    Surface(frozenset(TRANSCRIPT), _of_transcript, _addresses, transcript.field_at),
     Surface(frozenset(DEEDS), deeds.texts_of, deeds.addresses_of, deeds.field_at),
 )

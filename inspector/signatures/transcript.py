@@ -6,72 +6,109 @@ Steps that compaction copied are left out.
 
 from __future__ import annotations
 
+import hashlib
+from array import array
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from inspector.signatures.places import TRANSCRIPT, Field, Place
+import msgspec
+
+from inspector.signatures.places import Field, Place
 from inspector.step_texts import plain
-from inspector.trajectory import Source, Trajectory, text_of
+from inspector.trajectory import Source, Step, Trajectory, text_of
 
 
 class Transcript(NamedTuple):
-    """The texts of some places, in reading order."""
+    """All its texts, in reading order."""
 
     texts: list[str]
     joined: str  # by line feeds
     data: bytes  # that, as UTF-8
     marks: list[int]  # of each text: the step's position times KINDS, and the number of its kind
+    sizes: list[int]  # of each text, in characters
+    plain: bool  # nothing but texts stood there
 
 
 KINDS = 8
 SAID, THOUGHT, CALLED, DID, SEEN = range(5)  # message, reasoning, tool, argument, observation
-_KEPT: WeakKeyDictionary[Trajectory, tuple[frozenset[Place], Transcript]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Trajectory, Transcript] = WeakKeyDictionary()
+_PACK = msgspec.msgpack.Encoder()
 
 
-def transcript(trajectory: Trajectory, places: frozenset[Place]) -> Transcript:
-    """Read once for all who ask for the same places."""
+def transcript(trajectory: Trajectory) -> Transcript:
+    """Read once for all who ask."""
     kept = _KEPT.get(trajectory)
-    if kept is None or kept[0] != places:
-        kept = _KEPT[trajectory] = (places, _read(trajectory, places))
-    return kept[1]
+    if kept is None:
+        kept = _KEPT[trajectory] = _read(trajectory)
+    return kept
 
 
-def _read(trajectory: Trajectory, places: frozenset[Place]) -> Transcript:
-    found, marks = _contents(trajectory, places)
+def content_hash(trajectory: Trajectory) -> bytes:
+    """16 bytes that are equal for the same steps under other ids and times: sources, words, actions and what came back, in order."""
+    read, steps = transcript(trajectory), trajectory.document.steps
+    if not read.plain:
+        return hashlib.sha256(_packed(trajectory)).digest()[:16]
+    sources = [step.source for step in steps if not step.is_copied_context]
+    names = [tuple(call.arguments) for step in steps if step.tool_calls and not step.is_copied_context for call in step.tool_calls]
+    shape = _PACK.encode((sources, names, array("q", read.sizes).tobytes(), array("q", read.marks).tobytes()))
+    found = hashlib.sha256(shape)  # twice as fast as blake2b wherever the processor has SHA instructions
+    found.update(read.data)
+    return found.digest()[:16]
+
+
+def _packed(trajectory: Trajectory) -> bytes:
+    """The steps with values of every kind."""
+    said = [_said(step) for _, step in trajectory.own_steps]
+    try:
+        return _PACK.encode(said)
+    except OverflowError:  # an integer above 64 bits among the arguments
+        return msgspec.json.encode(said)
+
+
+def _said(step: Step) -> tuple[Any, ...]:
+    calls, observation = step.tool_calls, step.observation
+    return (
+        step.source,
+        step.message,
+        step.reasoning_content,
+        [(call.function_name, call.arguments) for call in calls] if calls else None,
+        [result.content for result in observation.results] if observation else None,
+    )
+
+
+def _read(trajectory: Trajectory) -> Transcript:
+    found, marks = _contents(trajectory)
     try:
         joined = "\n".join(found)
+        plain = True
     except TypeError:  # parts, numbers, nothing at all: rare, and told apart only here
         found = [text if isinstance(text, str) else _text(text) for text in found]
-        joined = "\n".join(found)
-    return Transcript(found, joined, joined.encode("utf-8", "replace"), marks)
+        joined, plain = "\n".join(found), False
+    return Transcript(found, joined, joined.encode("utf-8", "replace"), marks, list(map(len, found)), plain)
 
 
-def _contents(trajectory: Trajectory, places: frozenset[Place]) -> tuple[list[Any], list[int]]:
+def _contents(trajectory: Trajectory) -> tuple[list[Any], list[int]]:
     found: list[Any] = []
     marks: list[int] = []
     add, mark = found.append, marks.append
-    messages, prompts, reasoning, tools, actions, observations = (place in places for place in TRANSCRIPT)
     for at, step in enumerate(trajectory.document.steps):
         if step.is_copied_context:
             continue
         at *= KINDS
-        if (messages if step.source is Source.AGENT else prompts) and (message := step.message) is not None:
+        if (message := step.message) is not None:
             add(message)
             mark(at)
-        if reasoning and (thought := step.reasoning_content) is not None:
+        if (thought := step.reasoning_content) is not None:
             add(thought)
             mark(at + THOUGHT)
-        if (actions or tools) and (calls := step.tool_calls):
-            for call in calls:
-                if tools:
-                    add(call.function_name)
-                    mark(at + CALLED)
-                if actions:
-                    for value in call.arguments.values():
-                        add(_Argument(value) if type(value) is list else value)
-                        mark(at + DID)
-        if observations and (observation := step.observation) is not None:
+        for call in step.tool_calls or ():
+            add(call.function_name)
+            mark(at + CALLED)
+            for value in call.arguments.values():
+                add(_Argument(value) if type(value) is list else value)
+                mark(at + DID)
+        if (observation := step.observation) is not None:
             for result in observation.results:
                 add(result.content)
                 mark(at + SEEN)
@@ -93,9 +130,9 @@ def _text(content: Any) -> str:
 Address = tuple[Place, int, int, str]  # place, step, number of the call or result, name of the argument
 
 
-def addresses_of(trajectory: Trajectory, places: frozenset[Place]) -> list[Address]:
+def addresses_of(trajectory: Trajectory) -> list[Address]:
     """The address of each text of the transcript, in the same order."""
-    return [address for address in _addresses(trajectory) if address[0] in places]
+    return list(_addresses(trajectory))
 
 
 def _addresses(trajectory: Trajectory) -> Iterator[Address]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from inspector.gates import content_hash
 from inspector.local.reasoning import without_reasoning
+from inspector.signatures.transcript import content_hash
 from inspector.testing import odd_trajectories, trajectory
 
 

@@ -78,7 +78,7 @@ def test_findings_are_those_of_each_field_alone(everywhere, said, done, seen):
     subject = episode(said, done, seen)
     for source, found in zip(PATTERNS, spans(everywhere, subject), strict=True):
         expected = []
-        for field, text in zip(map(field_at, addresses_of(subject, EVERYWHERE)), transcript(subject, EVERYWHERE).texts, strict=True):
+        for field, text in zip(map(field_at, addresses_of(subject)), transcript(subject).texts, strict=True):
             data = text.encode("utf-8", "replace")
             for match in re2.compile(source.encode()).finditer(data):
                 start, end = (len(data[:at].decode()) for at in match.span())
@@ -89,7 +89,7 @@ def test_findings_are_those_of_each_field_alone(everywhere, said, done, seen):
 @pytest.mark.parametrize("name", odd_trajectories())
 def test_every_text_has_an_address(name):
     subject = odd_trajectories()[name]
-    pairs = list(zip(map(field_at, addresses_of(subject, EVERYWHERE)), transcript(subject, EVERYWHERE).texts, strict=True))
+    pairs = list(zip(map(field_at, addresses_of(subject)), transcript(subject).texts, strict=True))
     assert [text_at(subject, Span(step=field.step, field=field.name)) or "" for field, _ in pairs] == [text for _, text in pairs]
 
 
