@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from inspector.errors import InspectorError
@@ -29,6 +30,7 @@ class Text:
     """An answer, or a program."""
 
     text: str
+    stored: bool = False  # of a reference: the task's own answer, in the form in which it keeps it; `text` says how it reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Script:
     """What an agent does in the task's own sandbox: shell text run from the task's initial state; empty does nothing."""
 
     script: str
+    solution: bool = False  # with the task's own solution folder in place, which an agent never sees
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,9 @@ class Conditions:
     timezone: str = "UTC"
     locale: str = "C.UTF-8"
     timeout_s: float | None = None
+
+
+AS_DECLARED = Conditions()
 
 
 class Trouble(StrEnum):
@@ -97,6 +103,7 @@ class TaskUnderTest:
     notes: Sequence[str] = ()  # what could not be read or is not supported, for people
     paid_at: float = 1.0  # a reward at or above this is success
     floor: float = 0.0  # what doing nothing may earn without being an error
+    folder: Path | None = None  # where the task is a folder: it, on this machine
 
 
 class Environment(Protocol):
