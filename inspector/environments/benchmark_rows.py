@@ -19,7 +19,7 @@ from inspector.environments.rows import Row, unique
 from inspector.environments.trees import digest
 from inspector.sandbox.protocol import Backend, Broken, Limits, Refused
 
-CPU_S = 5.0  # of one grade; wall time alone would make a busy machine look like an endless loop
+CPU_S = 3.0  # of one grade; wall time alone would make a busy machine look like an endless loop
 WALL_S = 60.0
 LIMITS = Limits(wall_s=WALL_S, memory_bytes=1 << 30, pids=64, disk_bytes=256 << 20, output_bytes=64 << 10)
 
@@ -84,7 +84,7 @@ class BenchmarkRows:
 
     def _run(self, program: str, conditions: Conditions) -> Grade:
         cpu_s = max(1.0, min(self._cpu_s, conditions.timeout_s or self._cpu_s))
-        wall_s = min(self._limits.wall_s, 12 * cpu_s)
+        wall_s = min(self._limits.wall_s, 8 * cpu_s)
         request = b"%d\n%b" % (cpu_s, program.encode(errors="replace"))
         with boxes.fresh(self._backend, limits=self._limits, network=boxes.network_of(conditions)) as box:
             reply = boxes.ask(box, "program", request, timeout_s=wall_s, environment=boxes.variables(conditions))

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import NamedTuple
 
-from inspector.environments.protocol import Conditions, Grade, Trouble
+from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Trouble
 from inspector.sandbox.protocol import Backend, Box, Broken, Ended, Layer, Limits, Network, Refused, Result
 
 EVIDENCE_BYTES = 4000
@@ -22,8 +23,13 @@ class Reply(NamedTuple):
     result: Result
 
 
-def variables(conditions: Conditions) -> dict[str, str]:
-    """What fixes a verifier's surroundings; each is a condition of the grade."""
+def variables(conditions: Conditions, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """What fixes a verifier's surroundings. What the task sets itself (`own`) stands, unless a condition was changed on purpose."""
+    plain, asked = _variables(AS_DECLARED), _variables(conditions)
+    return {**plain, **own, **{name: value for name, value in asked.items() if value != plain[name]}}
+
+
+def _variables(conditions: Conditions) -> dict[str, str]:
     return {
         "PYTHONHASHSEED": str(conditions.seed),
         "TZ": conditions.timezone,
@@ -57,8 +63,8 @@ def ask(box: Box, runner: str, request: bytes, *, timeout_s: float, environment:
     """Run a runner on a request. Its answer is known by a word that only the runner was told. Raises Broken and Refused."""
     word = secrets.token_hex(16).encode()
     result = box.run(python(source(runner)), timeout_s=timeout_s, stdin=word + b"\n" + request, environment=environment, cwd=cwd)
-    _, found, answer = result.stdout.rpartition(word)
-    return Reply(answer if found else None, result)
+    printed, found, answer = result.stdout.partition(word)
+    return Reply(answer if found else None, replace(result, stdout=printed))
 
 
 def fresh(backend: Backend, layers: Sequence[Layer] = (), *, limits: Limits, network: Network = Network.OFF, cwd: str = "/") -> Box:

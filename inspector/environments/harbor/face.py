@@ -137,7 +137,7 @@ class _Grading:
             return _Left((), None)
         layers = [*initial.layers, self._solution()] if submission.solution else initial.layers
         with self._box(layers, initial, self._config.agent_timeout_s) as box:
-            environment = {**initial.environment, **boxes.variables(self._conditions), **self._config.environment}
+            environment = self._variables(initial)
             if submission.solution:
                 environment |= self._config.solution_environment
                 box.write("/solution/solve.sh", submission.script.encode(), mode=0o755)
@@ -164,7 +164,7 @@ class _Grading:
                 _put(box, self._folder.tree, self._folder.tree.below("tests"), "tests", "/tests")
                 box.write("/tests/test.sh", self._folder.tree.read("tests/test.sh"), mode=0o755)
             timeout_s = self._seconds(self._config.verifier_timeout_s)
-            environment = {**state.environment, **boxes.variables(self._conditions), **self._config.environment, **self._config.verifier_environment}
+            environment = self._variables(state) | self._config.verifier_environment
             result = box.run(["/bin/bash", "-c", "/tests/test.sh"], timeout_s=timeout_s, cwd=self._workdir(state), environment=environment)
             return boxes.ended(result, timeout_s) or boxes.measured(_said(rewards.read_reward(box), result), result)
 
@@ -199,6 +199,10 @@ class _Grading:
 
     def _workdir(self, state: Built) -> str:
         return self._config.workdir or state.workdir
+
+    def _variables(self, state: Built) -> dict[str, str]:
+        bare = {} if self._folder.pytest_plugins else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return boxes.variables(self._conditions, {**bare, **state.environment, **self._config.environment})
 
     def _limits(self, wall_s: float) -> Limits:
         return Limits(

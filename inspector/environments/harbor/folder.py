@@ -17,6 +17,7 @@ from inspector.environments.trees import Tree, read_tree
 
 PROMPT_BYTES = 4 << 20
 SEARCHED = 4  # folders deep
+PLUGIN = re.compile(r"\bpytest[-_](?!json-ctrf|json_ctrf|cache)[a-z]")  # of packages that are asked for by name
 BACKGROUND = re.compile(r"\bnohup\b|\bsetsid\b|\bsystemctl\b|\bservice\s+\S+\s+start\b|(?<![&>|])&\s*$", re.MULTILINE)
 
 
@@ -54,6 +55,12 @@ class TaskFolder:
     @property
     def _wants_pytest(self) -> bool:
         return "pytest" in self.test
+
+    @cached_property
+    def pytest_plugins(self) -> bool:
+        """Whether the task asks for plug-ins of pytest; a slim image has no others."""
+        paths = ["environment/Dockerfile", *(file.path for file in self.tree.files if file.path.endswith(("requirements.txt", "pyproject.toml")))]
+        return any(PLUGIN.search(text) for text in (self.test, *(self.tree.text(path, PROMPT_BYTES) for path in paths if path in self.tree)))
 
     @property
     def starts_services(self) -> bool:
