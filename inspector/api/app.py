@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from inspector import __version__, logs
 from inspector.api import answers, openapi
 from inspector.api.metrics import Metrics
 from inspector.api.observing import Observed
+from inspector.api.parameters import described
 from inspector.api.routes import (
     amending,
     artifacts,
@@ -33,8 +34,7 @@ from inspector.api.threads import ROUTES
 from inspector.settings import Settings, load
 
 ROUTERS = [
-    module.router
-    for module in (posting, amending, artifacts, decisions, triage, search, trajectories, environments, runs, checks, keys, projects, logins, operations)
+    module.router for module in (posting, amending, artifacts, decisions, triage, search, trajectories, environments, runs, checks, keys, projects, logins)
 ]
 
 
@@ -54,7 +54,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(title="inspector", version=__version__, lifespan=life, openapi_url="/v1/openapi.json", docs_url="/docs", redoc_url=None)
     for router in ROUTERS:
-        app.include_router(router)
+        app.include_router(router, dependencies=[Depends(described)])
+    app.include_router(operations.router)  # whoever asks for health may add what keeps caches away
     app.add_middleware(Observed, metrics=metrics)
     answers.install(app)
     openapi.install(app)

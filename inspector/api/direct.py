@@ -23,6 +23,5 @@ class Direct(APIRoute):
 
     @property
     def _allowed(self) -> Allowed:
-        (allowed,) = (dependency.call for dependency in self.dependant.dependencies)
-        assert isinstance(allowed, Allowed)
+        (allowed,) = (dependency.call for dependency in self.dependant.dependencies if isinstance(dependency.call, Allowed))
         return allowed

@@ -116,6 +116,15 @@ def test_a_route_asks_for_a_key_and_for_its_role(house, posted):
                 assert house.call(method, path, body, holder).status_code == 403, (method, path, role)
 
 
+def test_a_parameter_that_a_route_does_not_have_is_named(house, posted):
+    for route, method in ROUTES:
+        if route.path in {"/healthz", "/readyz", "/metrics"}:
+            continue
+        path = address(route, **values_for(route, posted))
+        answer = house.client.request(method, path, params={**QUERIES.get(route.path, {}), "verdct": "flag"}, headers=house.auth())
+        assert (answer.status_code, answer.json()["error"]["path"]) == (422, "query.verdct"), path
+
+
 PROJECT_FREE = {"/v1/checks", "/v1/checks/{owner}/{name}", "/v1/me", "/v1/projects", "/v1/logins", "/v1/logins/session"}
 OWN_THINGS = {  # a route that makes something of the caller's own under that name, so another project's is not touched
     "POST /v1/trajectories",
