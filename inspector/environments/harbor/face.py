@@ -164,7 +164,7 @@ class _Grading:
                 _put(box, self._folder.tree, self._folder.tree.below("tests"), "tests", "/tests")
                 box.write("/tests/test.sh", self._folder.tree.read("tests/test.sh"), mode=0o755)
             timeout_s = self._seconds(self._config.verifier_timeout_s)
-            environment = self._variables(state) | self._config.verifier_environment
+            environment = {**self._variables(state), **self._config.verifier_environment}
             result = box.run(["/bin/bash", "-c", "/tests/test.sh"], timeout_s=timeout_s, cwd=self._workdir(state), environment=environment)
             return boxes.ended(result, timeout_s) or boxes.measured(_said(rewards.read_reward(box), result), result)
 

@@ -57,7 +57,7 @@ def add_remote_url(subject: Subject) -> Iterator[Found]:
             yield Found(DOCKERFILE, each.line, f"ADD {each.text[:100]}")
 
 
-@rule("broad-chmod", proved_by="hidden_file")
+@rule("broad-chmod", proved_by="exploit/hidden_file")
 def broad_chmod(subject: Subject) -> Iterator[Found]:
     """Everything may be changed by everyone."""
     for each in subject.dockerfile:
@@ -73,7 +73,7 @@ def entrypoint_set(subject: Subject) -> Iterator[Found]:
             yield Found(DOCKERFILE, each.line, f"ENTRYPOINT {each.text[:100]}")
 
 
-@rule("agent-image-test-leak", proved_by="hidden_file")
+@rule("agent-image-test-leak", proved_by="exploit/hidden_file")
 def agent_image_test_leak(subject: Subject) -> Iterator[Found]:
     """The image takes tests or solution along, for the agent to read."""
     for each in subject.dockerfile:
@@ -81,7 +81,7 @@ def agent_image_test_leak(subject: Subject) -> Iterator[Found]:
             yield Found(DOCKERFILE, each.line, f"{each.word} takes {found[0].strip()[:60]!r} into the agent's image")
 
 
-@rule("answer-in-image", proved_by="hidden_file")
+@rule("answer-in-image", proved_by="exploit/hidden_file")
 def answer_in_image(subject: Subject) -> Iterator[Found]:
     """A file of the image has the same content as one that only verifier or reference should know."""
     known = [file.path for folder in ("tests", "solution") for file in subject.tree.below(folder)]
@@ -92,7 +92,7 @@ def answer_in_image(subject: Subject) -> Iterator[Found]:
             yield Found(file.path, 1, f"is the same as {hidden[text]}")
 
 
-@rule("git-history-exposed", proved_by="git_history")
+@rule("git-history-exposed", proved_by="exploit/git_history")
 def git_history_exposed(subject: Subject) -> Iterator[Found]:
     """The image has a repository whose history may hold the answer."""
     inside = [file.path for file in subject.tree.below("environment") if re.search(r"(?:^|/)(?:\.git|dotgit|_git)/HEAD$", file.path)]
@@ -103,7 +103,7 @@ def git_history_exposed(subject: Subject) -> Iterator[Found]:
             yield Found(DOCKERFILE, each.line, f"{found[0]} leaves a history")
 
 
-@rule("reward-pre-created", proved_by="reward_forgery")
+@rule("reward-pre-created", proved_by="exploit/reward_forgery")
 def reward_pre_created(subject: Subject) -> Iterator[Found]:
     """A reward file is there before anything was graded."""
     for each in subject.dockerfile:

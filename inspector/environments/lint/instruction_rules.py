@@ -22,21 +22,21 @@ INJECTION = re.compile(
 FILE = re.compile(r"""["'](/(?:app|workspace|data|home|output|srv|root|work)/[\w./-]*\.\w{1,6})["']""")
 
 
-@rule("instruction-too-short", proved_by="rollouts")
+@rule("instruction-too-short", proved_by="rollout")
 def instruction_too_short(subject: Subject) -> Iterator[Found]:
     """Too few words to say what is wanted."""
     if INSTRUCTION in subject.tree and len(subject.instruction.strip()) < SHORT:
         yield Found(INSTRUCTION, 1, f"{len(subject.instruction.strip())} characters")
 
 
-@rule("instruction-too-long", proved_by="rollouts")
+@rule("instruction-too-long", proved_by="rollout")
 def instruction_too_long(subject: Subject) -> Iterator[Found]:
     """So long that it prescribes, or that its point is lost."""
     if len(subject.instruction) > LONG:
         yield Found(INSTRUCTION, 1, f"{len(subject.instruction)} characters, more than {LONG}")
 
 
-@rule("instruction-placeholder", proved_by="rollouts")
+@rule("instruction-placeholder", proved_by="rollout")
 def instruction_placeholder(subject: Subject) -> Iterator[Found]:
     """A part that was to be written later."""
     for number, line in enumerate(subject.instruction.splitlines(), 1):
@@ -44,7 +44,7 @@ def instruction_placeholder(subject: Subject) -> Iterator[Found]:
             yield Found(INSTRUCTION, number, f"placeholder {found[0][:40]!r}")
 
 
-@rule("hidden-unicode", proved_by="judge_injection")
+@rule("hidden-unicode", proved_by="exploit/judge_injection")
 def hidden_unicode(subject: Subject) -> Iterator[Found]:
     """Characters that a person does not see, and a model reads."""
     for number, line in enumerate(subject.instruction.removeprefix("\ufeff").splitlines(), 1):
@@ -52,7 +52,7 @@ def hidden_unicode(subject: Subject) -> Iterator[Found]:
             yield Found(INSTRUCTION, number, f"invisible character U+{ord(found[0]):04X}")
 
 
-@rule("prompt-injection", proved_by="judge_injection")
+@rule("prompt-injection", proved_by="exploit/judge_injection")
 def prompt_injection(subject: Subject) -> Iterator[Found]:
     """Words in the task's files that speak to the model and not of the task."""
     for file in subject.tree.files:
@@ -62,7 +62,7 @@ def prompt_injection(subject: Subject) -> Iterator[Found]:
                     yield Found(file.path, number, f"speaks to the model: {found[0][:60]!r}")
 
 
-@rule("file-not-mentioned", proved_by="rollouts")
+@rule("file-not-mentioned", proved_by="rollout")
 def file_not_mentioned(subject: Subject) -> Iterator[Found]:
     """The verifier looks at a file that neither the instruction nor the image names: no agent can know of it."""
     told = subject.instruction + "".join(subject.text(file.path) for file in subject.tree.below("environment"))

@@ -45,7 +45,7 @@ def _asserts(node: ast.AST) -> list[ast.Assert]:
     return [each for each in ast.walk(node) if isinstance(each, ast.Assert)]
 
 
-@rule("vacuous-test", proved_by="no_op")
+@rule("vacuous-test", proved_by="nothing/no_op")
 def vacuous_test(subject: Subject) -> Iterator[Found]:
     """An assertion that holds whatever was done."""
     for path, module in subject.test_modules.items():
@@ -59,7 +59,7 @@ def _same(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.GtE | ast.LtE) and ast.dump(node.left) == ast.dump(node.comparators[0])
 
 
-@rule("no-assertion", proved_by="no_op")
+@rule("no-assertion", proved_by="nothing/no_op")
 def no_assertion(subject: Subject) -> Iterator[Found]:
     """A test that checks nothing: it passes where nothing raises."""
     for path, module in subject.test_modules.items():
@@ -69,7 +69,7 @@ def no_assertion(subject: Subject) -> Iterator[Found]:
                 yield Found(path, each.lineno, f"{each.name} asserts nothing")
 
 
-@rule("swallowed-assertion", proved_by="no_op")
+@rule("swallowed-assertion", proved_by="nothing/no_op")
 def swallowed_assertion(subject: Subject) -> Iterator[Found]:
     """A failed assertion is caught and forgotten."""
     for path, module in subject.test_modules.items():
@@ -95,7 +95,7 @@ def except_returns_reward(subject: Subject) -> Iterator[Found]:
                     yield Found(path, each.lineno, f"returns {each.value.value} from an exception")
 
 
-@rule("existence-only", proved_by="empty")
+@rule("existence-only", proved_by="wrong")
 def existence_only(subject: Subject) -> Iterator[Found]:
     """All that is asserted is that files exist: empty ones pass."""
     found = [(path, each) for path, module in subject.test_modules.items() for each in _asserts(module)]
@@ -110,7 +110,7 @@ def _is_existence(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and _name(node.func).rpartition(".")[2] in EXISTS
 
 
-@rule("skipped-scored-test", proved_by="no_op")
+@rule("skipped-scored-test", proved_by="nothing/no_op")
 def skipped_scored_test(subject: Subject) -> Iterator[Found]:
     """A test that is counted, and may be skipped or expected to fail."""
     for path, module in subject.test_modules.items():
@@ -126,7 +126,7 @@ def skipped_scored_test(subject: Subject) -> Iterator[Found]:
                 yield Found(path, each.lineno, _name(each))
 
 
-@rule("empty-parametrize", proved_by="no_op")
+@rule("empty-parametrize", proved_by="nothing/no_op")
 def empty_parametrize(subject: Subject) -> Iterator[Found]:
     """A test over no cases is skipped, never failed."""
     for path, module in subject.test_modules.items():
@@ -144,7 +144,7 @@ def test_imports_solution(subject: Subject) -> Iterator[Found]:
                 yield Found(path, each.lineno, f"reads {each.value[:80]}")
 
 
-@rule("submission-in-process", proved_by="always_equal")
+@rule("submission-in-process", proved_by="exploit/always_equal")
 def submission_in_process(subject: Subject) -> Iterator[Found]:
     """The agent's code is imported into the verifier's own process: it may return objects that equal everything, end the process, or change the tests."""
     for path, module in subject.test_modules.items():
@@ -165,7 +165,7 @@ def runs_submission_text(subject: Subject) -> Iterator[Found]:
                 yield Found(path, call.lineno, f"{name} of something that is no literal")
 
 
-@rule("substring-match", proved_by="all_answers")
+@rule("substring-match", proved_by="nothing/all_answers")
 def substring_match(subject: Subject) -> Iterator[Found]:
     """A few letters somewhere in a text are enough; a text with every answer passes."""
     for path, module in subject.test_modules.items():
@@ -182,7 +182,7 @@ def _contained(node: ast.expr) -> str | None:
     return None
 
 
-@rule("brittle-string-match", proved_by="variations")
+@rule("brittle-string-match", proved_by="variation")
 def brittle_string_match(subject: Subject) -> Iterator[Found]:
     """Every byte must agree: a line end more is a wrong answer."""
     for path, module in subject.test_modules.items():
@@ -196,7 +196,7 @@ def brittle_string_match(subject: Subject) -> Iterator[Found]:
                 yield Found(path, each.lineno, "compares a whole file byte by byte")
 
 
-@rule("loose-tolerance", proved_by="wrong_format")
+@rule("loose-tolerance", proved_by="wrong")
 def loose_tolerance(subject: Subject) -> Iterator[Found]:
     """A tolerance so wide that another number passes."""
     for path, module in subject.test_modules.items():
@@ -208,7 +208,7 @@ def loose_tolerance(subject: Subject) -> Iterator[Found]:
                         yield Found(path, call.lineno, f"{keyword.arg}={value}")
 
 
-@rule("unseeded-random", proved_by="reference")
+@rule("unseeded-random", proved_by="repeat")
 def unseeded_random(subject: Subject) -> Iterator[Found]:
     """The verifier draws by chance and fixes no seed: one submission, two rewards."""
     for path, module in subject.test_modules.items():
@@ -217,7 +217,7 @@ def unseeded_random(subject: Subject) -> Iterator[Found]:
             yield from (Found(path, call.lineno, f"{name} without a seed") for call, name in calls if RANDOM.match(name))
 
 
-@rule("wall-clock", proved_by="reference")
+@rule("wall-clock", proved_by="repeat")
 def wall_clock(subject: Subject) -> Iterator[Found]:
     """An assertion on the time of day: what passes today fails tomorrow."""
     for path, module in subject.test_modules.items():
@@ -238,7 +238,7 @@ def _local(arguments: Sequence[ast.expr]) -> bool:
     return bool(arguments) and any(host in ast.unparse(arguments[0]) for host in ("localhost", "127.0.0.1", "0.0.0.0"))  # noqa: S104 -- compared, not bound
 
 
-@rule("verifier-unbounded-call", proved_by="early_exit")
+@rule("verifier-unbounded-call", proved_by="exploit/early_exit")
 def verifier_unbounded_call(subject: Subject) -> Iterator[Found]:
     """The agent's program is run without a time limit: a loop in it takes the verifier along."""
     for path, module in subject.test_modules.items():

@@ -35,7 +35,7 @@ WRITES = re.compile(r">\s*\S+|\btee\b")
 PROGRAM = re.compile(r"(?:>|\btee\b)\s*\S+\.(?:py|sh|js|ts|c|cc|cpp|h|go|rs|java|rb|pl|sql|toml|ya?ml|patch)\b")
 
 
-@rule("unconditional-reward", proved_by="no_op")
+@rule("unconditional-reward", proved_by="nothing/no_op")
 def unconditional_reward(subject: Subject) -> Iterator[Found]:
     """Full reward is written where nothing was decided."""
     lines = subject.test.splitlines()
@@ -48,13 +48,13 @@ def unconditional_reward(subject: Subject) -> Iterator[Found]:
             yield Found(TEST, number, "pays in any case")
 
 
-@rule("test-sh-swallows-failure", proved_by="no_op")
+@rule("test-sh-swallows-failure", proved_by="nothing/no_op")
 def test_sh_swallows_failure(subject: Subject) -> Iterator[Found]:
     """The failure of the tests is turned into a success."""
     yield from matches(TEST, subject.test, SWALLOWED, "{match}")
 
 
-@rule("set-e-reward-abort", proved_by="no_op")
+@rule("set-e-reward-abort", proved_by="nothing/no_op")
 def set_e_reward_abort(subject: Subject) -> Iterator[Found]:
     """With `set -e` the script ends at the first failed test, and no reward of 0 is ever written."""
     strict: int | None = None
@@ -81,20 +81,20 @@ def reward_path_nonstandard(subject: Subject) -> Iterator[Found]:
         yield Found(TEST, 1, "no word of /logs/verifier/reward.txt or reward.json")
 
 
-@rule("agent-writable-reward-signal", proved_by="reward_forgery")
+@rule("agent-writable-reward-signal", proved_by="exploit/reward_forgery")
 def agent_writable_reward_signal(subject: Subject) -> Iterator[Found]:
     """The reward is taken from a file of the agent's."""
     yield from matches(TEST, subject.test, TAKEN, "the reward comes from {0}, which the agent writes")
 
 
-@rule("agent-writable-verifier", proved_by="skipped_tests")
+@rule("agent-writable-verifier", proved_by="exploit/skipped_tests")
 def agent_writable_verifier(subject: Subject) -> Iterator[Found]:
     """The tests that decide lie where the agent may change, skip or delete them."""
     if not subject.separate:
         yield from matches(TEST, subject.test, OWN_TESTS, "{0} may be edited by the agent")
 
 
-@rule("plantable-conftest", proved_by="conftest_hook")
+@rule("plantable-conftest", proved_by="exploit/conftest_hook")
 def plantable_conftest(subject: Subject) -> Iterator[Found]:
     """pytest runs in the agent's folder and takes its conftest.py and settings along."""
     if subject.separate:
@@ -107,7 +107,7 @@ def plantable_conftest(subject: Subject) -> Iterator[Found]:
             yield Found(TEST, number, "without --noconftest and -c: a conftest.py or pytest.ini of the agent's is obeyed")
 
 
-@rule("import-from-agent-folder", proved_by="import_shim")
+@rule("import-from-agent-folder", proved_by="exploit/import_shim")
 def import_from_agent_folder(subject: Subject) -> Iterator[Found]:
     """`python -m` puts the folder it is started in first on the path: a module of the agent's stands in for the test runner."""
     if subject.separate:
@@ -119,14 +119,14 @@ def import_from_agent_folder(subject: Subject) -> Iterator[Found]:
             yield Found(TEST, number, f"python -m {found[1]} in the agent's folder, without -P")
 
 
-@rule("sources-agent-file", proved_by="path_shim")
+@rule("sources-agent-file", proved_by="exploit/path_shim")
 def sources_agent_file(subject: Subject) -> Iterator[Found]:
     """The verifier's shell runs a file that the agent may write."""
     if not subject.separate:
         yield from matches(TEST, subject.test, SOURCED, "runs {0} in its own shell")
 
 
-@rule("output-scraped", proved_by="early_exit")
+@rule("output-scraped", proved_by="exploit/early_exit")
 def output_scraped(subject: Subject) -> Iterator[Found]:
     """The reward is read from what the tests printed; what the agent's code prints, or a run that ends early, looks alike."""
     if PYTEST.search(subject.test) or "unittest" in subject.test:
@@ -151,7 +151,7 @@ def reference_solve_reads_truth(subject: Subject) -> Iterator[Found]:
     yield from matches(SOLVE, subject.solve, TESTS_READ, "reads {match}")
 
 
-@rule("hardcoded-solution", proved_by="contradicted_twin")
+@rule("hardcoded-solution", proved_by="twin")
 def hardcoded_solution(subject: Subject) -> Iterator[Found]:
     """The reference writes an answer that it does not work out."""
     if WRITES.search(subject.solve) and not PROGRAM.search(subject.solve) and not COMPUTES.search(_without_documents(subject.solve)):

@@ -87,7 +87,7 @@ def internet_flag_contradiction(subject: Subject) -> Iterator[Found]:
                     yield Found(path, number, f"{found[0]!r} needs a network, which task.toml takes away")
 
 
-@rule("shared-verifier", proved_by="conftest_hook")
+@rule("shared-verifier", proved_by="exploit/conftest_hook")
 def shared_verifier(subject: Subject) -> Iterator[Found]:
     """What the agent leaves is there while its work is graded."""
     if subject.config and not subject.separate:
@@ -108,7 +108,7 @@ def overlapping_artifacts(subject: Subject) -> Iterator[Found]:
             yield Found(TASK, subject.line_of(TASK, second), f"artifact {second[:100]} overlaps {first[:100]}")
 
 
-@rule("leftover-files", proved_by="hidden_file")
+@rule("leftover-files", proved_by="exploit/hidden_file")
 def leftover_files(subject: Subject) -> Iterator[Found]:
     """Caches and backups of the author's machine, which may hold what the task hides."""
     for file in subject.tree.files:
@@ -124,7 +124,7 @@ def crlf_script(subject: Subject) -> Iterator[Found]:
             yield Found(file.path, text[: text.index("\r\n")].count("\n") + 1, "line ends of another system (CR LF)")
 
 
-@rule("secret-baked", proved_by="hidden_file")
+@rule("secret-baked", proved_by="exploit/hidden_file")
 def secret_baked(subject: Subject) -> Iterator[Found]:
     """A key that looks real lies in the folder, where the agent may find it."""
     for file in subject.tree.files:
@@ -133,7 +133,7 @@ def secret_baked(subject: Subject) -> Iterator[Found]:
                 yield Found(file.path, number, f"looks like a key: {found[0][:8]}…")
 
 
-@rule("compose-privileged", proved_by="hidden_file")
+@rule("compose-privileged", proved_by="exploit/hidden_file")
 def compose_privileged(subject: Subject) -> Iterator[Found]:
     """A service that may do on the host what no sandbox allows."""
     for name in ("environment/docker-compose.yaml", "environment/docker-compose.yml"):

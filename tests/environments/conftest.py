@@ -1,0 +1,3 @@
+"""Keeps pytest from taking the verifiers of example folders for tests of the product."""
+
+collect_ignore = ["lint"]

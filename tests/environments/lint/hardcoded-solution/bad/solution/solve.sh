@@ -1,0 +1,2 @@
+#!/bin/bash
+echo 2202 > /app/total.txt

@@ -1,0 +1,3 @@
+#!/bin/bash
+pip install pandas
+python /app/sum.py

@@ -1,0 +1,6 @@
+from pathlib import Path
+
+
+def test_total():
+    total = int(Path("/app/total.txt").read_text())
+    assert total == 42, "wrong total"

@@ -1,0 +1,5 @@
+import subprocess
+
+
+def test_total():
+    assert subprocess.run(["python", "/app/total.py"]).returncode == 0

@@ -1,0 +1,5 @@
+import time
+
+
+def test_stamp(stamp):
+    assert stamp > time.time() - 3600

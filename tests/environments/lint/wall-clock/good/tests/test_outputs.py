@@ -1,0 +1,2 @@
+def test_stamp(stamp, started):
+    assert stamp > started - 3600
