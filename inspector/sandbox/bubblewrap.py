@@ -14,6 +14,7 @@ from inspector.sandbox.box import BubblewrapBox, Plan, make_disk
 from inspector.sandbox.launch import Program
 from inspector.sandbox.probing import find_program, lacks
 from inspector.sandbox.protocol import Box, Broken, Capabilities, Layer, Limits, Network, Refused
+from inspector.sandbox.session import Session
 from inspector.sandbox.stage import SEPARATOR, Stage
 
 OPTION_BYTES = 3900  # of one mount: the kernel takes a page
@@ -66,11 +67,11 @@ class Bubblewrap:
             raise Refused(f"this machine gives no box: {'; '.join(f'{what}: {why}' for what, why in missing.items())}")
         if network not in self.capabilities.network:
             raise Refused("the operator gives boxes no network")
-        if session:
-            raise Refused("no sessions yet")
-        return self._make([layer.path for layer in layers], limits, network, environment or {}, cwd)
+        return self._make([layer.path for layer in layers], limits, network, environment or {}, cwd, Session if session else BubblewrapBox)
 
-    def _make(self, layers: Sequence[Path], limits: Limits, network: Network, environment: Mapping[str, str], cwd: str) -> BubblewrapBox:
+    def _make(
+        self, layers: Sequence[Path], limits: Limits, network: Network, environment: Mapping[str, str], cwd: str, kind: type[BubblewrapBox] = BubblewrapBox
+    ) -> BubblewrapBox:
         if self._program is None:
             raise Broken("nothing to make boxes with")
         here = self._standing()
@@ -79,7 +80,7 @@ class Bubblewrap:
         try:
             make_disk(disk, limits, self._program.user)
             plan = Plan(self._seen(layers, here), limits, network, {**here.root.variables, **environment}, cwd)
-            return BubblewrapBox(name, self._program, here.root, self._store, disk, group, plan, {sys.executable: here.root.python})
+            return kind(name, self._program, here.root, self._store, disk, group, plan, {sys.executable: here.root.python})
         except (OSError, Refused) as error:
             group.remove()
             stage.clear(disk)

@@ -84,10 +84,10 @@ class Group:
         else:
             yield cpu / "cpu.cfs_quota_us", quota, True
 
-    def add(self, pid: int) -> None:
-        """Move a process in; what it starts from now on is in too."""
-        for folder in dict.fromkeys(self.folders.values()):
-            _put(folder / "cgroup.procs", str(pid))
+    def entrances(self) -> list[Path]:
+        """Files to which a process of one thread writes 0 to be in, with all that it starts from then on."""
+        found = {folder: "cgroup.procs" if name in self.unified else "tasks" for name, folder in self.folders.items()}  # `tasks` needs no lock of the machine
+        return [folder / name for folder, name in found.items()]
 
     def cpu_s(self) -> float:
         """CPU time used so far by all that ran here."""
@@ -252,3 +252,9 @@ def _put(path: Path, value: str) -> None:
         os.write(descriptor, value.encode())
     finally:
         os.close(descriptor)
+
+
+def tops() -> list[Path]:
+    """Where hierarchies that boxes may use are mounted."""
+    kinds = [(folder, kind, options) for folder, _, kind, options in _mounts(_get(Path("/proc/self/mountinfo")))]
+    return [folder for folder, kind, options in kinds if kind == "cgroup2" or (kind == "cgroup" and {*NEEDED, "cpuacct"} & set(options))]

