@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from inspector.sandbox.cgroups import Group
@@ -158,22 +160,30 @@ def _hold(about: int) -> int:
         raise Broken("bwrap ended before its command") from error
 
 
-SCRIPT = """set -e; for t in $1; do echo 0 >"$t"; done; ulimit -c $2; ulimit -f $3; ulimit -n $4; ulimit -l $5; ulimit -r $6; shift 6; exec "$@\""""
-
-
 def entry(group: Group, limits: Limits) -> list[str]:
     """The words of a shell that enters the control groups itself, which costs nothing where moving it would cost milliseconds, and limits itself."""
-    wanted = {
-        "CORE": 1,  # blocks of 512; 0 would keep files away, but not the program that the machine may have for crashes
-        "FSIZE": limits.disk_bytes // 512,
-        "NOFILE": OPEN_FILES,
-        "MEMLOCK": LOCKED // 1024,
-        "RTPRIO": 0,
-    }
-    return ["/bin/sh", "-c", SCRIPT, "sh", " ".join(map(str, group.entrances())), *(str(_within(name, wish)) for name, wish in wanted.items())]
+    wanted = [
+        ("f", "FSIZE", limits.disk_bytes, 512),
+        ("n", "NOFILE", OPEN_FILES, 1),
+        ("l", "MEMLOCK", LOCKED, 1024),
+        ("r", "RTPRIO", 0, 1),
+        *([] if _piped() else [("c", "CORE", 0, 512)]),
+    ]
+    bounds = "; ".join(f"ulimit -{flag} {_within(name, wish) // unit}" for flag, name, wish, unit in wanted)
+    script = f'set -e; for t in $1; do echo 0 >"$t"; done; {bounds}; shift; exec "$@"'
+    return [*crash_guard(), "/bin/sh", "-c", script, "sh", " ".join(map(str, group.entrances()))]
 
 
 def _within(name: str, wish: int) -> int:
     hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]  # not every root may raise it
-    unit = {"CORE": 512, "FSIZE": 512, "MEMLOCK": 1024}.get(name, 1)
-    return wish if hard == resource.RLIM_INFINITY else min(wish, hard // unit)
+    return wish if hard == resource.RLIM_INFINITY else min(wish, hard)
+
+
+def crash_guard() -> list[str]:
+    """Where the machine has a program for crashes, which would run outside: a limit of exactly one byte keeps it from being called; a shell cannot say that."""
+    return [shutil.which("prlimit") or "prlimit", "--core=1:1"] if _piped() else []
+
+
+@cache
+def _piped() -> bool:
+    return Path("/proc/sys/kernel/core_pattern").read_text().startswith("|")
