@@ -1,0 +1,1 @@
+"""What a probe said, in the forms that people and machines read."""
