@@ -79,6 +79,18 @@ class HarborEnvironment:
         except (Refused, Broken) as error:
             return boxes.troubled(error)
 
+    def start(self, task: TaskUnderTest) -> Box:
+        """A box at the task's initial state, for an agent to work in: what it starts lives on between commands. Raises Refused and Broken."""
+        folder = self._folders[task.id]
+        if isinstance(folder, Unread):
+            raise Refused(folder.reason)
+        if folder.unsupported:
+            raise Refused(folder.unsupported)
+        try:
+            return _Grading(folder, self._backend, self._state, AS_DECLARED).open()
+        except (NotBuilt, Unreadable) as error:
+            raise Refused(str(error)) from error
+
     def _state(self, tree: Tree, folder: str, limits: Limits) -> Built:
         """An initial state, built once; a failure of the task's own is remembered too."""
         with self._lock:
@@ -121,6 +133,13 @@ class _Grading:
             return grade
         grade = boxes.measured(replace(grade, submission_evidence=boxes.tail(left.result), submission_ok=left.result.ok), left.result)
         return self._without_services(submission, grade)
+
+    def open(self) -> Box:
+        """The initial state, to be worked in."""
+        initial = self._state(self._folder.tree, "environment", self._limits(self._config.build_timeout_s))
+        limits, network = self._limits(self._config.agent_timeout_s), self._network()
+        where, environment = self._workdir(initial), self._variables(initial)
+        return self._backend.create(initial.layers, limits=limits, network=network, environment=environment, cwd=where, session=True)
 
     def _without_services(self, submission: Submission, grade: Grade) -> Grade:
         """A reference whose services ended with its box says nothing about the task."""

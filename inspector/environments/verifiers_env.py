@@ -1,0 +1,52 @@
+"""Environments of the verifiers library; library and environment are imported inside boxes only, and answers are single turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from inspector.environments.graders import Grader
+from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Kind, Submission, TaskUnderTest, Text, Trouble
+from inspector.environments.trees import digest
+from inspector.sandbox.protocol import Backend
+
+SIZE = 20  # rows
+
+
+class VerifiersEnvironment:
+    """One installed environment: its first rows."""
+
+    def __init__(self, name: str, backend: Backend, *, size: int = SIZE) -> None:
+        self.id = f"verifiers:{name}"
+        self._size = size
+        self._grader = Grader(backend, "verifiers_env", {"id": name})
+
+    @cached_property
+    def _said(self) -> Mapping[str, Any]:
+        return self._grader.tell({"size": self._size})
+
+    @property
+    def version(self) -> str:
+        """sha256 of the rows and the kind of environment."""
+        return digest([(self.id.encode(), repr(self._said["entries"]).encode()), (b"verifier", self.verifier_digest.encode())])
+
+    @property
+    def verifier_digest(self) -> str:
+        """sha256 of the environment's name and kind."""
+        return digest([(self.id.encode(), self._said["source"].encode())])
+
+    def tasks(self) -> Sequence[TaskUnderTest]:
+        """The rows. Raises Unreadable where the environment cannot be loaded."""
+        return [_task(index, entry) for index, entry in enumerate(self._said["entries"])]
+
+    def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
+        """Score an answer by the environment's rubric."""
+        if not isinstance(submission, Text):
+            return Grade(None, trouble=Trouble.REFUSED, evidence="an answer in words is graded here")
+        return self._grader.grade({"size": self._size, "index": int(task.id), "text": submission.text}, conditions)
+
+
+def _task(index: int, entry: Mapping[str, Any]) -> TaskUnderTest:
+    texts = tuple(entry["texts"])
+    return TaskUnderTest(str(index), Kind.TEXT, entry["question"], Text(texts[0]) if texts else None, answers=texts)
