@@ -29,7 +29,8 @@ def test_it_begins_with_the_task_and_ends_with_the_newest(sizes, budget):
 def test_old_observations_are_cut_first_and_say_how_much():
     history = made([10, 5000] * 10, 40_000)
     shown = history.shown()
-    assert history.pruned > 0 and history.summaries == 0
+    assert history.pruned > 0
+    assert history.summaries == 0
     assert "characters left out" in shown[3].content
     assert len(shown[-1].content) == 5004
 
@@ -38,7 +39,8 @@ def test_what_does_not_fit_is_summarised():
     asked = []
     history = made([1000] * 60, 12_000, ask=lambda messages: asked.append(messages) or "I changed a.py")
     shown = history.shown()
-    assert history.summaries == 1 and len(asked) == 1
+    assert history.summaries == 1
+    assert len(asked) == 1
     assert shown[2].content.endswith("I changed a.py")
     assert shown[3].role == "assistant"
     assert sum(len(message.content) for message in asked[0]) <= 12_000
