@@ -94,7 +94,7 @@ class Unread:
 
     def task(self) -> TaskUnderTest:
         """A task of which nothing is known but its name."""
-        return TaskUnderTest(self.id, Kind.STATE, "", notes=(self.reason,), folder=self.root)
+        return TaskUnderTest(self.id, Kind.STATE, "", notes=(self.reason,), folder=self.root, read=False)
 
 
 def is_task(path: Path) -> bool:
