@@ -1,0 +1,1 @@
+"""Texts that run inside a box alone; nothing here is ever imported."""

@@ -1,0 +1,1 @@
+"""Probes on real sandboxes."""
