@@ -12,6 +12,7 @@ from pathlib import Path
 
 from inspector.sandbox import files, kernel, layers
 from inspector.sandbox.cgroups import Group
+from inspector.sandbox.group_pool import GroupPool
 from inspector.sandbox.launch import Program, Running, arguments, launch, surroundings
 from inspector.sandbox.process import Stream, Talk
 from inspector.sandbox.protocol import Broken, Diff, Ended, Layer, Limits, Network, Refused, Result
@@ -42,6 +43,7 @@ class BubblewrapBox:
     store: Path
     disk: Path
     group: Group
+    groups: GroupPool
     plan: Plan
     python: Mapping[str, str]  # how the Python that runs us is called outside -> inside
     options: list[str] = field(init=False)
@@ -85,7 +87,7 @@ class BubblewrapBox:
         return [self.python.get(word, word) if number == 0 else word for number, word in enumerate(argv)]
 
     def _result(self, running: Running, code: int, talk: Talk, meter: Meter) -> Result:
-        if not running.was_set_up and not (talk.timed_out or talk.flooded):
+        if not running.was_set_up:  # in time, or at all
             raise Broken(f"no box: {complaint(talk)}")
         if code == 1 and talk.stderr.kept.startswith((EXEC_FAILED, NO_FOLDER)):
             missing = talk.stderr.kept.rstrip().endswith(b"No such file or directory") and talk.stderr.kept.startswith(EXEC_FAILED)
@@ -113,15 +115,15 @@ class BubblewrapBox:
 
     def snapshot(self) -> Layer:
         """What was changed, copied into the store of layers."""
-        return layers.keep(self.disk / "u", self.store, owner=self.program.user, limit=self.plan.limits.disk_bytes)
+        return layers.keep(self.disk / "u", self.store, owner=self.name.rpartition("-")[0], user=self.program.user, limit=self.plan.limits.disk_bytes)
 
     def __enter__(self) -> BubblewrapBox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.group.remove()
         kernel.unmount(self.disk)
         self.disk.rmdir()
+        self.groups.give(self.group)
 
 
 def make_disk(disk: Path, limits: Limits, user: int) -> None:

@@ -5,46 +5,46 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from inspector.sandbox import cgroups, stage
 from inspector.sandbox.box import BubblewrapBox, Plan, make_disk
-from inspector.sandbox.launch import Program
-from inspector.sandbox.probing import find_program, lacks
+from inspector.sandbox.probing import USER, find_program, lacks
 from inspector.sandbox.protocol import Box, Broken, Capabilities, Layer, Limits, Network, Refused
 from inspector.sandbox.session import Session
 from inspector.sandbox.stage import SEPARATOR, Stage
 
 OPTION_BYTES = 3900  # of one mount: the kernel takes a page
 DEFAULT = Limits()
-STORE = stage.PLACE / "layers"
 
 
 class Bubblewrap:
     """Makes boxes on this machine. Safe to use after a fork; each process has a stage of its own."""
 
     def __init__(self, folder: Path | None = None, *, network: bool = False) -> None:
-        self._store = folder / "layers" if folder else STORE
+        self._store = stage.store(folder)
         self._network = frozenset(Network) if network else frozenset({Network.OFF})
         self._stage: Stage | None = None
-        self._groups = cgroups.here()
-        self._program: Program | None = None
+        self._lock = threading.RLock()
         self._found: Capabilities | None = None
 
     @property
     def capabilities(self) -> Capabilities:
         """Found out once, by trying a box."""
-        if self._found is None:
-            missing = lacks(self._groups)
-            given = Capabilities("bubblewrap", snapshot=True, network=self._network, root=False, services=True, missing=missing)
-            self._found = given if missing else self._tried(given)
+        with self._lock:
+            return self._look() if self._found is None else self._found
+
+    def _look(self) -> Capabilities:
+        missing = lacks()
+        given = Capabilities("bubblewrap", snapshot=not missing, network=self._network, root=False, services=not missing, missing=missing)
+        self._found = given if missing else self._tried(given)
         return self._found
 
     def _tried(self, given: Capabilities) -> Capabilities:
         try:
-            self._program = find_program()
             with self._make((), Limits(), Network.OFF, {}, "/") as box:
                 box.write("/tmp/a", b"")  # noqa: S108 - a place in the box
                 result = box.run(["/bin/sh", "-c", "rm -r /tmp && mkdir /tmp"])
@@ -72,27 +72,25 @@ class Bubblewrap:
     def _make(
         self, layers: Sequence[Path], limits: Limits, network: Network, environment: Mapping[str, str], cwd: str, kind: type[BubblewrapBox] = BubblewrapBox
     ) -> BubblewrapBox:
-        if self._program is None:
-            raise Broken("nothing to make boxes with")
         here = self._standing()
-        name = f"{here.name}{SEPARATOR}{next(here.numbers)}"
-        group, disk = self._groups.make(name, limits), here.folder / name.rpartition(SEPARATOR)[2]
+        program = find_program(here.reachable)
+        name = here.next_name()
+        group, disk = here.groups.take(limits), here.folder / name.rpartition(SEPARATOR)[2]
         try:
-            make_disk(disk, limits, self._program.user)
+            make_disk(disk, limits, USER)
             plan = Plan(self._seen(layers, here), limits, network, {**here.root.variables, **environment}, cwd)
-            return kind(name, self._program, here.root, self._store, disk, group, plan, {sys.executable: here.root.python})
+            return kind(name, program, here.root, self._store, disk, group, here.groups, plan, {sys.executable: here.root.python})
         except (OSError, Refused) as error:
-            group.remove()
             stage.clear(disk)
+            group.remove()
             raise error if isinstance(error, Refused) else Broken(f"no disk for a box: {error}") from error
 
     def _standing(self) -> Stage:
-        if self._stage is None or self._stage.pid != os.getpid():
-            if self._program is None:
-                raise Broken("nothing to make boxes with")
-            self._stage = stage.raise_stage(self._store, self._program.user)
-            atexit.register(self._stage.close)
-        return self._stage
+        with self._lock:
+            if self._stage is None or self._stage.pid != os.getpid():
+                self._stage = stage.raise_stage(self._store, USER, cgroups.here())
+                atexit.register(self._stage.close)
+            return self._stage
 
     def _seen(self, layers: Sequence[Path], here: Stage) -> list[Path]:
         """The layers as a box may name them: those of the store through our window on it. Raises Refused."""

@@ -62,6 +62,10 @@ class Group:
         """Make the folders and write the limits."""
         for folder in dict.fromkeys(self.folders.values()):
             folder.mkdir()
+        self.limit(limits)
+
+    def limit(self, limits: Limits) -> None:
+        """Write the limits, in place of earlier ones. Raises OSError."""
         for path, value, needed in self._limits(limits):
             try:
                 _put(path, value)
@@ -76,6 +80,7 @@ class Group:
             yield memory / "memory.max", str(limits.memory_bytes), True
             yield memory / "memory.swap.max", "0", False  # there where the machine has swap
         else:
+            yield memory / "memory.memsw.limit_in_bytes", "-1", False  # never below the one that is written next
             yield memory / "memory.limit_in_bytes", str(limits.memory_bytes), True
             yield memory / "memory.memsw.limit_in_bytes", str(limits.memory_bytes), False
         yield pids / "pids.max", str(limits.pids), True
@@ -107,6 +112,11 @@ class Group:
             return int(_get(self.folders["memory"] / name))
         except OSError:
             return None
+
+    def memory_bytes(self) -> int:
+        """Memory in use."""
+        name = "memory.current" if "memory" in self.unified else "memory.usage_in_bytes"
+        return int(_get(self.folders["memory"] / name))
 
     def forget_peak(self) -> None:
         """Let the peak be that of what comes; in version 2 it stays that of the box."""

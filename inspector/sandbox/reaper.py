@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,8 @@ PARTS = 3  # of an owner's name: where its number counts, its number, when it st
 DEPTH = 6  # of control groups that are searched
 
 
-def reap() -> list[str]:
-    """Clear away every dead owner of this machine; their names. Run it when a worker starts. Raises Broken."""
+def reap(folder: Path | None = None) -> list[str]:
+    """Clear away every dead owner of this machine; their names. Run it when a worker starts, for its folder of layers. Raises Broken."""
     here = owner_name().split(SEPARATOR)[0]
     processes, groups = list(_processes()), list(_groups())
     dead = sorted({owner for name in (*_owners(), *(mark for mark, _ in processes), *(group.name for group in groups)) if (owner := _dead(name, here))})
@@ -28,7 +29,15 @@ def reap() -> list[str]:
             if _dead(group.name, here) == owner:
                 cgroups.remove(group)
         stage.clear(stage.PLACE / owner)
+    _clear_half_made(stage.store(folder), here)
     return dead
+
+
+def _clear_half_made(store: Path, here: str) -> None:
+    """Layers that were being copied when their owner died."""
+    for name in os.listdir(store) if store.is_dir() else ():
+        if name.startswith(".") and _dead(name[1:].rpartition(SEPARATOR)[0], here):
+            shutil.rmtree(store / name, ignore_errors=True)
 
 
 def _owners() -> list[str]:

@@ -6,6 +6,7 @@ import errno
 import platform
 import struct
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from inspector.sandbox.protocol import Refused
@@ -65,6 +66,7 @@ NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24  # offsets in seccomp_data; o
 Step = tuple[int, int, int, int]  # code, jump if true, jump if false, value
 
 
+@cache
 def program(machine: str = platform.machine()) -> bytes:
     """The filter as bwrap reads it: struct sock_filter, one after the other. Raises Refused on processors that we do not know."""
     if machine.lower() not in MACHINES:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 from inspector.sandbox import kernel
+from inspector.sandbox.cgroups import Cgroups
+from inspector.sandbox.group_pool import GroupPool
 from inspector.sandbox.protocol import Broken
 from inspector.sandbox.root import Python, Root, build
 
 PLACE = Path("/var/tmp/boxes")  # noqa: S108 - seen by what runs in a box, so it says nothing of us; only root writes there
 SEPARATOR = "-"
+
+
+def store(folder: Path | None) -> Path:
+    """Where layers are kept."""
+    return (folder or PLACE) / "layers"
 
 
 def owner_name(pid: int | None = None) -> str:
@@ -38,13 +46,30 @@ class Stage:
 
     name: str
     root: Root
+    cgroups: Cgroups
+    windows: Mapping[str, Path]  # place in a box -> where its content is seen
+    groups: GroupPool = field(init=False)
     pid: int = field(default_factory=os.getpid)
     numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.groups = GroupPool(self.cgroups, self.next_name)
+
+    def next_name(self) -> str:
+        """A name that no other box and no other group has."""
+        return f"{self.name}{SEPARATOR}{next(self.numbers)}"
 
     @property
     def folder(self) -> Path:
         """Where it is."""
         return PLACE / self.name
+
+    def reachable(self, program: str) -> str:
+        """The path by which the payload's user finds a program, which may lie among packages that he may not walk to."""
+        for outside, inside in Python.ours().binds:
+            if program.startswith(f"{outside}/"):
+                return str(self.windows[inside] / program[len(outside) + 1 :])
+        return program
 
     @property
     def layers(self) -> Path:
@@ -54,10 +79,11 @@ class Stage:
     def close(self) -> None:
         """Take it away, unless we are a fork of its owner."""
         if self.pid == os.getpid():
+            self.groups.close()
             clear(self.folder)
 
 
-def raise_stage(store: Path, user: int) -> Stage:
+def raise_stage(kept: Path, user: int, groups: Cgroups) -> Stage:
     """Make the folder of this process. Raises Broken."""
     name = owner_name()
     folder = PLACE / name
@@ -67,13 +93,13 @@ def raise_stage(store: Path, user: int) -> Stage:
         clear(folder)
         (folder / "r").mkdir(parents=True)
         folder.chmod(0o711)
-        store.mkdir(parents=True, exist_ok=True)
-        store.chmod(0o711)
-        _show(store, folder / "l")
+        kept.mkdir(parents=True, exist_ok=True)
+        kept.chmod(0o711)
+        _show(kept, folder / "l")
         windows = {inside: folder / f"p{number}" for number, (_, inside) in enumerate(Python.ours().binds)}
         for outside, inside in Python.ours().binds:
             _show(Path(outside), windows[inside])
-        return Stage(name, build(folder / "r", user, windows.__getitem__))
+        return Stage(name, build(folder / "r", user, windows.__getitem__), groups, windows)
     except OSError as error:
         raise Broken(f"no place for boxes: {error}") from error
 
@@ -91,7 +117,7 @@ def _only_ours(place: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Unmount all that is mounted below a folder of ours, then remove it."""
+    """Unmount all that is mounted on and below a folder of ours, then remove it."""
     for place in mounted(folder):
         kernel.unmount(place)
     if not mounted(folder):
@@ -99,7 +125,6 @@ def clear(folder: Path) -> None:
 
 
 def mounted(folder: Path) -> list[Path]:
-    """Mounts below a folder, the last first."""
-    prefix = f"{folder}/"
+    """Mounts on and below a folder, the last first."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return [Path(place) for place in reversed([line.split()[4] for line in lines]) if place.startswith(prefix)]
+    return [Path(place) for place in reversed([line.split()[4] for line in lines]) if f"{place}/".startswith(f"{folder}/")]
