@@ -93,11 +93,11 @@ class Bubblewrap:
             return self._stage
 
     def _seen(self, layers: Sequence[Path], here: Stage) -> list[Path]:
-        """The layers as a box may name them: those of the store through our window on it. Raises Refused."""
-        seen = [here.layers / path.name if path.parent == self._store else path for path in layers]
-        for path in seen:
+        """The layers as a box may name them. Raises Refused and OSError."""
+        for path in layers:
             if not path.is_dir():
                 raise Refused(f"there is no layer {path.name}")
+        seen = [here.seen(path) for path in layers]
         if sum(len(str(path)) + len("/oldroot:") for path in seen) > OPTION_BYTES:
             raise Refused(f"{len(seen)} layers are more than one box can stand on")
         return seen

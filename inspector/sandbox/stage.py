@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -40,29 +42,29 @@ def started(pid: int) -> str | None:
     return None if state in "ZX" else rest[18]
 
 
+_numbers = count(1)  # of this process, for all of its stages
+
+
 @dataclass(slots=True)
 class Stage:
-    """The folder of one owner: the lowest layer, a window on the store of layers, and a disk for each box."""
+    """A folder of its owner, one for each backend: the lowest layer, windows on stores of layers, and a disk for each box."""
 
-    name: str
+    name: str  # of the owner
+    folder: Path
     root: Root
     cgroups: Cgroups
     windows: Mapping[str, Path]  # place in a box -> where its content is seen
     groups: GroupPool = field(init=False)
+    stores: dict[Path, Path] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     pid: int = field(default_factory=os.getpid)
-    numbers: count[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         self.groups = GroupPool(self.cgroups, self.next_name)
 
     def next_name(self) -> str:
         """A name that no other box and no other group has."""
-        return f"{self.name}{SEPARATOR}{next(self.numbers)}"
-
-    @property
-    def folder(self) -> Path:
-        """Where it is."""
-        return PLACE / self.name
+        return f"{self.name}{SEPARATOR}{next(_numbers)}"
 
     def reachable(self, program: str) -> str:
         """The path by which the payload's user finds a program, which may lie among packages that he may not walk to."""
@@ -71,35 +73,40 @@ class Stage:
                 return str(self.windows[inside] / program[len(outside) + 1 :])
         return program
 
-    @property
-    def layers(self) -> Path:
-        """The store, by a path that says nothing of us and that the payload's user may walk."""
-        return self.folder / "l"
+    def seen(self, layer: Path) -> Path:
+        """A layer by a path that says nothing of us and that the payload's user may walk. Raises OSError."""
+        with self.lock:
+            if layer.parent not in self.stores:
+                window = self.folder / f"l{len(self.stores)}"
+                _show(layer.parent, window)
+                self.stores[layer.parent] = window
+            return self.stores[layer.parent] / layer.name
 
     def close(self) -> None:
         """Take it away, unless we are a fork of its owner."""
         if self.pid == os.getpid():
             self.groups.close()
             clear(self.folder)
+            with suppress(OSError):  # another stage of ours
+                self.folder.parent.rmdir()
 
 
 def raise_stage(kept: Path, user: int, groups: Cgroups) -> Stage:
     """Make the folder of this process. Raises Broken."""
     name = owner_name()
-    folder = PLACE / name
+    folder = PLACE / name / str(next(_numbers))
     try:
         PLACE.mkdir(mode=0o711, exist_ok=True)
         _only_ours(PLACE)
-        clear(folder)
         (folder / "r").mkdir(parents=True)
+        folder.parent.chmod(0o711)
         folder.chmod(0o711)
         kept.mkdir(parents=True, exist_ok=True)
         kept.chmod(0o711)
-        _show(kept, folder / "l")
         windows = {inside: folder / f"p{number}" for number, (_, inside) in enumerate(Python.ours().binds)}
         for outside, inside in Python.ours().binds:
             _show(Path(outside), windows[inside])
-        return Stage(name, build(folder / "r", user, windows.__getitem__), groups, windows)
+        return Stage(name, folder, build(folder / "r", user, windows.__getitem__), groups, windows)
     except OSError as error:
         raise Broken(f"no place for boxes: {error}") from error
 

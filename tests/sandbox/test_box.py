@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
 
+from inspector.sandbox.opening import open_backend
 from inspector.sandbox.protocol import Changed, Ended, Layer, Limits, Network, Refused
 
 
@@ -125,3 +127,31 @@ def test_processes_memory_and_time_are_limited(boxes):
         assert box.run(["sleep", "100"], timeout_s=0.2).ended is Ended.TIMED_OUT
         assert b"fork" in sh(box, "for i in $(seq 40); do sleep 3 & done").stderr
         assert sh(box, "kill -9 $$").ended is Ended.SIGNALLED
+
+
+def test_two_backends_of_one_process_keep_apart(boxes, tmp_path):
+    with boxes.create() as box:
+        sh(box, "echo 1 > /a")
+        other = open_backend(tmp_path)
+        with other.create() as second:
+            assert not sh(second, "cat /a").ok
+            layer = second.snapshot()
+        assert sh(box, "cat /a").stdout == b"1\n"
+        with boxes.create([layer]) as third:
+            assert third.run(["true"]).ok
+
+
+def test_a_fork_makes_boxes_of_its_own(boxes):
+    reading, writing = os.pipe()
+    with boxes.create() as box:
+        if not (pid := os.fork()):
+            with boxes.create() as own:
+                os.write(writing, own.run(["echo", own.name]).stdout)
+            boxes._stage.close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        os.close(writing)
+        with open(reading, "rb") as answer:
+            name = answer.read().decode().strip()
+        assert name.split("-")[1] == str(pid)
+        assert box.run(["true"]).ok
