@@ -18,8 +18,7 @@ from inspector import bodies, frames
 from inspector.bodies import Body, InFlight
 from inspector.errors import StorageFull, Unavailable
 from inspector.settings import Limits
-from inspector.store import segments
-from inspector.store.segments import CorruptSegment, Location, SegmentReader, SegmentWriter, located, path_of, stretches_of
+from inspector.store.segments import CorruptSegment, Location, SegmentReader, SegmentWriter, files, located, path_of, stretches_of, writing
 
 PROJECT = UUID(int=7)
 NOON = 1_795_000_000.0
@@ -215,7 +214,7 @@ def test_each_frame_is_inflated_once_for_a_batch(tmp_path, monkeypatch):
     lines = [b"{%d}" % at for at in range(100)]
     places, _, _ = store(tmp_path, b"".join(frames.pack(lines)))
     inflated = []
-    monkeypatch.setattr(segments, "inflate", lambda *frame, real=segments.inflate: inflated.append(1) or real(*frame))
+    monkeypatch.setattr(files, "inflate", lambda *frame, real=files.inflate: inflated.append(1) or real(*frame))
     assert SegmentReader(tmp_path).lines(PROJECT, places[::-1]) == lines[::-1]
     assert len(inflated) == 5
 
@@ -327,7 +326,7 @@ def test_a_new_file_begins_above_the_size_and_on_the_next_day(tmp_path, stretche
 
 
 def test_files_are_for_one_project_and_only_so_many_stay_open(tmp_path, monkeypatch, stretches):
-    monkeypatch.setattr(segments, "OPEN_FILES", 3)
+    monkeypatch.setattr(writing, "OPEN_FILES", 3)
     with SegmentWriter(tmp_path, max_bytes=1 << 20) as writer:
         for number in range(10):
             [[place]] = writer.append(UUID(int=number), stretches(b"{%d}" % number))
