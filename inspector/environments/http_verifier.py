@@ -5,6 +5,7 @@ The address is the user's own word, never a row's. One deadline holds for the wh
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import time
@@ -62,30 +63,25 @@ class HttpVerifier:
         return Grade(grade.reward, grade.components, grade.trouble, grade.evidence, wall_s=time.monotonic() - began)
 
     def _posted(self, body: Mapping[str, Any], seconds: float) -> Grade:
-        deadline = time.monotonic() + seconds
         try:
-            with (
-                httpx.Client(timeout=httpx.Timeout(seconds), follow_redirects=False, trust_env=False) as client,
-                client.stream("POST", self._address, json=body) as response,
-            ):
-                data = _bounded(response, deadline)
-        except httpx.TimeoutException:
+            status, data = asyncio.run(asyncio.wait_for(self._answer(body), seconds))
+        except (TimeoutError, httpx.TimeoutException):
             return Grade(None, trouble=Trouble.TIMED_OUT, evidence=f"timeout: no answer within {seconds:g} s")
         except httpx.HTTPError as error:
             return Grade(None, trouble=Trouble.BROKEN, evidence=f"{type(error).__name__}: {str(error)[:300]}")
-        return _read(response.status_code, data)
+        return _read(status, data)
 
-
-def _bounded(response: httpx.Response, deadline: float) -> bytes:
-    """The body. Raises ReadTimeout behind the deadline, however the answer trickles in."""
-    data = b""
-    for more in response.iter_bytes():
-        data += more
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("deadline")
-        if len(data) > ANSWER_BYTES:
-            break
-    return data
+    async def _answer(self, body: Mapping[str, Any]) -> tuple[int, bytes]:
+        data = b""
+        async with (
+            httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,  # noqa: S113 -- one deadline is set around all of it
+            client.stream("POST", self._address, json=body) as response,
+        ):
+            async for more in response.aiter_bytes():
+                data += more
+                if len(data) > ANSWER_BYTES:
+                    break
+        return response.status_code, data
 
 
 def _body(question: Question, text: str) -> Mapping[str, Any]:

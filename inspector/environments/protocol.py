@@ -30,6 +30,7 @@ class Text:
     """An answer, or a program."""
 
     text: str
+    absent: bool = False  # no answer could be read from what was said; verifiers that tell that from an empty one are told
     stored: bool = False  # of a reference: the task's own answer, in the form in which it keeps it; `text` says how it reads
 
 

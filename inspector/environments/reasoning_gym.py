@@ -61,7 +61,8 @@ class ReasoningGym:
         """Score an answer by the entry's data set; a stored answer is scored as the object that it is."""
         if not isinstance(submission, Text):
             return Grade(None, trouble=Trouble.REFUSED, evidence="an answer in words is graded here")
-        return self._grader.grade({**self._request, "index": int(task.id), "text": submission.text, "stored": submission.stored}, conditions)
+        given = {"index": int(task.id), "text": None if submission.absent else submission.text, "stored": submission.stored}
+        return self._grader.grade({**self._request, **given}, conditions)
 
 
 def _task(index: int, entry: Mapping[str, Any]) -> TaskUnderTest:

@@ -54,10 +54,16 @@ class RewardFunction:
         """The form in which the verifier takes what rows name as right."""
         labelled = [each for each in self._questions.values() if each.reference is None and each.labels][:TRIED]
         for form in FORMS if labelled else ():
-            grades = [self._graded(each, form.format(each.labels[0]), AS_DECLARED) for each in labelled]
+            grades = [self._loaded(self._graded(each, form.format(each.labels[0]), AS_DECLARED)) for each in labelled]
             if any((grade.reward or 0.0) >= 1.0 for grade in grades):
                 return form
         return None
+
+    @staticmethod
+    def _loaded(grade: Grade) -> Grade:
+        if grade.trouble is Trouble.NOT_BUILT:
+            raise Unreadable(f"the reward function cannot be loaded: {grade.evidence[-1000:]}")
+        return grade
 
     def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
         """Call the function with one prompt, one completion and the row's columns."""

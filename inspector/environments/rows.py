@@ -49,7 +49,8 @@ def _shown(value: object) -> str:
 
 def read_rows(path: Path) -> Sequence[Row]:
     """All rows, in order. Raises Unreadable naming the line."""
-    data = _inflated(path, read_file(path.parent, path.name, DATA_BYTES))
+    real = path.resolve()  # the user's own word may be a link
+    data = _inflated(path, read_file(real.parent, real.name, DATA_BYTES))
     values = _listed(path, data) if data.lstrip()[:1] == b"[" else _lined(path, data)
     if not values:
         raise Unreadable(f"{path.name}: no rows")

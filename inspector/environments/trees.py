@@ -124,13 +124,23 @@ def _name(root: Path, name: str) -> str:
 def read_file(root: Path, path: str, limit: int = FILE_BYTES) -> bytes:
     """A regular file below `root`, no part of its path a link. Raises Unreadable."""
     descriptor = _open(root, path, os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Unreadable(f"{root.name}/{path}: no regular file")
-        data = file.read(limit + 1)
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        data = _bytes(descriptor, limit + 1) if regular else b""
+    except OSError as error:
+        raise Unreadable(f"{root.name}/{path}: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    if not regular:
+        raise Unreadable(f"{root.name}/{path}: no regular file")
     if len(data) > limit:
         raise Unreadable(f"{root.name}/{path}: more than {limit} bytes")
     return data
+
+
+def _bytes(descriptor: int, limit: int) -> bytes:
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read(limit)
 
 
 def _open(root: Path, path: str, flags: int) -> int:

@@ -207,7 +207,7 @@ class _Replay:
 
     def _empty_folder(self, pattern: str) -> bool:
         path = self._context.root / self._folder / pattern
-        return pattern != ".." and path.is_dir() and not path.is_symlink()
+        return ".." not in pattern.split("/") and path.is_dir() and not path.is_symlink()
 
     def _visible(self) -> Iterator[File]:
         ignored = _ignored(self._context, self._folder)

@@ -154,22 +154,20 @@ class _Grading:
             return _Left(submission.layers, None)
         if not submission.script.strip():
             return _Left((), None)
-        layers = [*initial.layers, self._solution()] if submission.solution else initial.layers
+        layers = [*initial.layers, self._solution(submission.script)] if submission.solution else initial.layers
         with self._box(layers, initial, self._config.agent_timeout_s) as box:
             environment = self._variables(initial)
             if submission.solution:
                 environment |= self._config.solution_environment
-                box.write("/solution/solve.sh", submission.script.encode(), mode=0o755)
             command = _command(box, submission)
             result = box.run(command, timeout_s=self._seconds(self._config.agent_timeout_s), cwd=self._workdir(initial), environment=environment)
-            if submission.solution:
-                box.run(["/bin/rm", "-f", "/solution/solve.sh"], timeout_s=10)
             return _Left((box.snapshot(),), result)
 
-    def _solution(self) -> Layer:
+    def _solution(self, script: str) -> Layer:
         """The solution folder as a layer of its own, so that it is no part of what the reference leaves."""
         with self._backend.create(limits=self._limits(60)) as box:
             _put(box, self._folder.tree, self._folder.tree.below("solution"), "solution", "/solution")
+            box.write("/solution/solve.sh", script.encode(errors="replace"), mode=0o755)
             return box.snapshot()
 
     def _verify(self, initial: Built, layers: Sequence[Layer]) -> Grade:
@@ -181,7 +179,7 @@ class _Grading:
                 self._carry(initial, layers, box)
             if with_tests:
                 _put(box, self._folder.tree, self._folder.tree.below("tests"), "tests", "/tests")
-                box.write("/tests/test.sh", self._folder.tree.read("tests/test.sh"), mode=0o755)
+            box.run(["/bin/chmod", "a+x", "/tests/test.sh"], timeout_s=10)
             timeout_s = self._seconds(self._config.verifier_timeout_s)
             environment = {**self._variables(state), **self._config.verifier_environment}
             result = box.run(["/bin/bash", "-c", "/tests/test.sh"], timeout_s=timeout_s, cwd=self._workdir(state), environment=environment)
