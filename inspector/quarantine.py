@@ -6,6 +6,8 @@ posted it decides for itself alone, and may only be stricter than what holds for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlmodel import Session
@@ -14,6 +16,7 @@ from inspector.errors import Forbidden
 from inspector.store import decisions, environments, states
 from inspector.store.states import Standing, Weighted
 from inspector.task import State, stricter
+from inspector.verdict import Decision
 
 PROBATION_WEIGHT = 0.25  # of the usual sampling, where nobody says otherwise
 
@@ -53,11 +56,45 @@ def set_state(
         obeyed = _for_all(session, change)
     else:
         obeyed = _for_itself(session, project, change, f"{environment}@{version}" if task is None else f"task {task!r} of {environment}@{version}")
-    told = {}
-    for id_, (before, now) in obeyed.items():
-        reason = f"{before.state.value} -> {now.state.value}" + (f": {note}" if note else "")
-        told[id_] = [decisions.of_state(Standing(environment, version, task, *now), author=author, reason=reason)]
+    entries = _entries(environment, version, task, obeyed, author, note)
+    return decisions.append_states(session, {id_: [entry] for id_, entry in entries.items()})
+
+
+class Move(NamedTuple):
+    """Where a probe would put a task, and why."""
+
+    task: str
+    state: State
+    note: str
+
+
+def move_tasks(session: Session, environment: str, version: str, moves: Iterable[Move], *, author: str, since: datetime) -> dict[int, int]:
+    """Put tasks in stricter states than they are in, for everybody; the feed head of each project that was told.
+
+    What is as strict already stays as it is, and so does what a person has set since then.
+    """
+    environment_version = environments.find(session, None, environment, version)
+    environments.lock(session, environment_version)
+    told: dict[int, list[Decision]] = {}
+    for move in moves:
+        task = environments.find_task(session, None, environment_version, move.task)
+        now = states.of_all(session, environment_version, task).state
+        if stricter(now, move.state) is now or states.set_by_person(session, environment_version, task, since):
+            continue
+        obeyed = _for_all(session, _Change(environment_version, task, Weighted(move.state, None), author, move.note))
+        for project, entry in _entries(environment, version, move.task, obeyed, author, move.note).items():
+            told.setdefault(project, []).append(entry)
     return decisions.append_states(session, told)
+
+
+def _entries(environment: str, version: str, task: str | None, obeyed: dict[int, tuple[Weighted, Weighted]], author: str, note: str) -> dict[int, Decision]:
+    """What each project's feed says of a change."""
+    return {
+        project: decisions.of_state(
+            Standing(environment, version, task, *now), author=author, reason=f"{before.state.value} -> {now.state.value}" + (f": {note}" if note else "")
+        )
+        for project, (before, now) in obeyed.items()
+    }
 
 
 def decides_for_all(session: Session, project: int | None, environment: str, version: str) -> bool:

@@ -19,15 +19,17 @@ LATE = "inspector.late"
 SWEEP = "inspector.sweep"
 RETAIN = "inspector.retain"
 LEARN = "inspector.learn"
-QUEUES = {AUDIT: "audit", LATE: "late"}
+PROBE = "inspector.probe"
+QUEUES = {AUDIT: "audit", LATE: "late"}  # of workers that hold the database's address
+SANDBOX = "sandbox"
 BELL = "inspector:bell:audit"
 BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
 
 
-def application(settings: Settings | None = None) -> Celery:
-    """The application that workers, beat and doorbells share."""
+def application(settings: Settings | None = None, tasks: str = "inspector.worker.tasks") -> Celery:
+    """The application that workers, beat and doorbells share; `tasks` is the module of those that a worker of it runs."""
     settings = settings or load()
-    app = Celery("inspector", include=["inspector.worker.tasks"])
+    app = Celery("inspector", include=[tasks])
     app.conf.update(
         broker_url=settings.redis_url or _filesystem_url(),
         broker_transport_options={} if settings.redis_url else _filesystem_options(),
@@ -70,7 +72,7 @@ class Doorbell:
     """Rings for the workers of a queue after a commit. A bell that cannot be rung is counted, never raised: the sweep finds the work."""
 
     def __init__(self, celery: Celery, redis_url: str, task: str = AUDIT) -> None:
-        self._celery, self._task, self._queue = celery, task, QUEUES[task]
+        self._celery, self._task, self._queue = celery, task, QUEUES.get(task, SANDBOX)
         self._key = f"inspector:bell:{self._queue}"
         self._redis = redis_client(redis_url) if redis_url else None
         self._lock = threading.Lock()

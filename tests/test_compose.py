@@ -126,5 +126,5 @@ def test_the_first_keys_of_an_installation_are_written_once(database, tmp_path):
     for _ in range(2):
         subprocess.run(command, env=environment, capture_output=True, timeout=120, check=True)
     written = msgspec.json.decode((keys / "keys.json").read_bytes(), type=dict[str, str])
-    assert set(written) == {"trainer", "reviewer", "owner", "admin"}
+    assert set(written) == {"trainer", "reviewer", "owner", "admin", "prober"}
     assert (keys / "keys.json").stat().st_mode & 0o077 == 0

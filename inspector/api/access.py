@@ -87,7 +87,7 @@ class Open:
         """Nothing to check."""
 
 
-TRAINER, REVIEWER, OWNER, ADMIN = Role.TRAINER, Role.REVIEWER, Role.OWNER, Role.ADMIN
+TRAINER, REVIEWER, OWNER, ADMIN, PROBER = Role.TRAINER, Role.REVIEWER, Role.OWNER, Role.ADMIN, Role.PROBER
 
 Poster = Annotated[Principal, Depends(Allowed(TRAINER, OWNER))]
 Reader = Annotated[Principal, Depends(Allowed(REVIEWER, OWNER))]
@@ -97,6 +97,7 @@ OwnerOrAdmin = Annotated[Principal, Depends(Allowed(OWNER, ADMIN))]
 StateKeeper = Annotated[Principal, Depends(Allowed(REVIEWER, OWNER, ADMIN))]
 Admin = Annotated[Principal, Depends(Allowed(ADMIN))]
 Anybody = Annotated[Principal, Depends(Allowed(TRAINER, REVIEWER, OWNER, ADMIN))]
+Prober = Annotated[Principal, Depends(Allowed(PROBER))]
 open_to_all = Depends(Open())
 
 

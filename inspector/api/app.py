@@ -23,6 +23,8 @@ from inspector.api.routes import (
     logins,
     operations,
     posting,
+    probe_work,
+    probes,
     projects,
     runs,
     search,
@@ -34,7 +36,24 @@ from inspector.api.threads import ROUTES
 from inspector.settings import Settings, load
 
 ROUTERS = [
-    module.router for module in (posting, amending, artifacts, decisions, triage, search, trajectories, environments, runs, checks, keys, projects, logins)
+    module.router
+    for module in (
+        posting,
+        amending,
+        artifacts,
+        decisions,
+        triage,
+        search,
+        trajectories,
+        probe_work,
+        probes,
+        environments,
+        runs,
+        checks,
+        keys,
+        projects,
+        logins,
+    )
 ]
 
 

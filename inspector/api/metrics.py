@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from inspector.intake import Receipt, Status
+from inspector.store.probes import ProbeState
 from inspector.store.work import BLOCK, LATE_BLOCK, Waiting
 from inspector.trajectory import Header
 
@@ -48,6 +49,10 @@ class Metrics:
     def watch_work(self, read: Callable[[], tuple[Waiting, Waiting] | None]) -> None:
         """The work list, by one query a scrape; nothing where the database is away."""
         self.registry.register(_Work(read))
+
+    def watch_probes(self, read: Callable[[], Mapping[ProbeState, int] | None]) -> None:
+        """Probes that are not over, by one query a scrape; nothing where the database is away."""
+        self.registry.register(_Probes(read))
 
     def page(self) -> bytes:
         """In Prometheus's text format."""
@@ -92,6 +97,22 @@ class _Work(Collector):
         wanted.add_metric(["audit"], min(MOST_WORKERS, math.ceil((waiting.waiting + waiting.leased) / BLOCK)))
         wanted.add_metric(["late"], min(MOST_WORKERS, math.ceil((late.waiting + late.leased) / LATE_BLOCK)))
         yield wanted
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+
+class _Probes(Collector):
+    def __init__(self, read: Callable[[], Mapping[ProbeState, int] | None]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._read()
+        if counts is not None:
+            gauge = GaugeMetricFamily("inspector_probes", "Probes that wait and that run", labels=["state"])
+            for state, count in counts.items():
+                gauge.add_metric([state], count)
+            yield gauge
 
     def describe(self) -> Iterable[Metric]:
         return []

@@ -33,8 +33,9 @@ from inspector.errors import Unavailable
 from inspector.intake import Intake, Posting, Project
 from inspector.queue import Doorbell
 from inspector.settings import Settings
-from inspector.store import decisions, segments, selections, work
+from inspector.store import decisions, probes, segments, selections, work
 from inspector.store.decisions import Head
+from inspector.store.probes import ProbeState
 from inspector.store.segments import SegmentReader, SegmentWriter
 from inspector.store.session import connect, transaction
 from inspector.store.work import Lane, Waiting
@@ -55,7 +56,9 @@ class Service:
         self.writer = SegmentWriter(self.root, max_bytes=settings.segment_bytes)
         self.reader = SegmentReader(self.root)
         self.catalog: Catalog = catalog.load()
-        self.doorbell = Doorbell(queue.application(settings), settings.redis_url)
+        celery = queue.application(settings)
+        self.doorbell = Doorbell(celery, settings.redis_url)
+        self.probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE)
         with transaction(self.engine) as session:
             selection = selections.ensure(session, audit.selected(self.catalog.select(only=settings.checks.split())))
         self.intake = Intake(self.engine, self.writer, self.doorbell, selection, settings.limits)
@@ -115,6 +118,14 @@ class Service:
         except Unavailable:
             return None
 
+    def waiting_probes(self) -> dict[ProbeState, int] | None:
+        """How many probes wait and run; None where the database is away."""
+        try:
+            with transaction(self.engine) as session:
+                return probes.waiting(session)
+        except Unavailable:
+            return None
+
     def troubles(self) -> tuple[list[str], list[str]]:
         """(reasons why no work can be taken, what is away but can be done without); blocks."""
         red, amber = [], []
@@ -131,9 +142,10 @@ class Service:
         metrics.gauge("inspector_in_flight_bytes", "Bytes of bodies in this process", lambda: self.budget.used)
         metrics.gauge("inspector_waiters", "Long polls", lambda: self.hub.waiting)
         metrics.gauge("inspector_feed_wakeups_total", "Long polls woken by news", lambda: self.hub.wakes)
-        metrics.gauge("inspector_bell_failures_total", "Bells that could not be rung", lambda: self.doorbell.failures)
+        metrics.gauge("inspector_bell_failures_total", "Bells that could not be rung", lambda: self.doorbell.failures + self.probe_bell.failures)
         metrics.gauge("inspector_rate_failures_total", "Requests let through uncounted", lambda: self.rates.failures)
         metrics.watch_work(self.waiting_work)
+        metrics.watch_probes(self.waiting_probes)
 
 
 def database_trouble(engine: Engine) -> str | None:

@@ -150,7 +150,12 @@ def declare(session: Session, project: int, environment_version: int, declaratio
         "UPDATE environment_version SET declaration = %s, declared_at = clock_timestamp() WHERE id = %s",
         (msgspec.json.encode(declaration), environment_version),
     )
-    connection.execute("UPDATE project_environment SET owner = true WHERE project = %s AND environment_version = %s", (project, environment_version))
+    own(session, project, environment_version)
+
+
+def own(session: Session, project: int, environment_version: int) -> None:
+    """A version that nobody owned is this project's from now on."""
+    driver(session).execute("UPDATE project_environment SET owner = true WHERE project = %s AND environment_version = %s", (project, environment_version))
 
 
 def declare_task(session: Session, task: int, declaration: Declaration) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlmodel import Session, select
 
 from inspector.store import projects
-from inspector.store.projects import Role
+from inspector.store.projects import INSTALLATION, Role
 from inspector.store.tables import KeyRow
 
 FIRST_PROJECT = "default"
@@ -17,4 +17,4 @@ def ensure_installation(session: Session) -> dict[str, str] | None:
         return None
     projects.create(session, FIRST_PROJECT)
     project, _ = projects.by_name(session, FIRST_PROJECT)
-    return {role.value: projects.add_key(session, None if role is Role.ADMIN else project, f"first-{role.value}", role).secret for role in Role}
+    return {role.value: projects.add_key(session, None if role in INSTALLATION else project, f"first-{role.value}", role).secret for role in Role}

@@ -27,6 +27,10 @@ class Role(StrEnum):
     REVIEWER = "reviewer"
     OWNER = "owner"
     ADMIN = "admin"
+    PROBER = "prober"  # of a sandbox worker: the work of probes, and nothing else
+
+
+INSTALLATION = (Role.ADMIN, Role.PROBER)  # their keys belong to no project
 
 
 class Principal(NamedTuple):
@@ -35,7 +39,7 @@ class Principal(NamedTuple):
     key: UUID
     name: str
     role: Role
-    project: int  # 0 for the installation's admin, who has no project
+    project: int  # 0 for the installation's own keys, which have no project
     project_uuid: UUID | None
     project_name: str | None
 

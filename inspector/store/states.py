@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlmodel import Session
@@ -112,6 +113,20 @@ def _remember(session: Session, project: int | None, version: int, task: int | N
         "INSERT INTO state_change (project, environment_version, task, before, after, author, note) VALUES (%s, %s, %s, %s, %s, %s, %s)",
         (project, version, task, before, after.value, author, note),
     )
+
+
+def set_by_person(session: Session, environment_version: int, task: int, since: datetime) -> bool:
+    """Whether a person set a task's state for everybody since then."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT EXISTS (SELECT FROM state_change WHERE environment_version = %s AND task = %s AND project IS NULL AND author LIKE 'person:%%'"
+            " AND changed_at > %s)",
+            (environment_version, task, since),
+        )
+        .fetchone()
+    )
+    return row is not None and bool(row[0])
 
 
 def told(session: Session, environment_version: int, task: int | None = None) -> list[int]:

@@ -10,7 +10,23 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, DateTime, Double, ForeignKey, Index, Integer, LargeBinary, SmallInteger, Text, Uuid, text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    Text,
+    Uuid,
+    text,
+)
 from sqlmodel import Field, SQLModel
 
 
@@ -108,6 +124,7 @@ class TaskRow(SQLModel, table=True):
     state: str = Field(default="active", sa_column=_column(Text, server_default="active"))
     sampling_weight: float | None = Field(default=None, sa_column=_column(Double, null=True))
     exploits: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))  # confirmed ones
+    probed: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # the work of the last probe that could say something of it
 
 
 class ProjectStateRow(SQLModel, table=True):
@@ -423,3 +440,66 @@ class ArtifactRow(SQLModel, table=True):
     sha256: bytes = Field(sa_column=_column(LargeBinary, primary_key=True))
     length: int = Field(sa_column=_column(BigInteger))
     uploaded_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class PackageRow(SQLModel, table=True):
+    """What an environment version is made of, for those who probe it: an uploaded tar, and how it is opened."""
+
+    __tablename__ = "package"
+
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id"), primary_key=True, autoincrement=False))
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))  # whose artifact it is
+    sha256: bytes = Field(sa_column=_column(LargeBinary))
+    face: str = Field(sa_column=_column(Text))
+    entry: str | None = Field(default=None, sa_column=_column(Text, null=True))  # what is opened inside the tar; NULL: all that is in it
+    dataset: str | None = Field(default=None, sa_column=_column(Text, null=True))
+    content_version: str | None = Field(default=None, sa_column=_column(Text, null=True))  # as the first probe read it, and the next too
+    verifier_digest: str | None = Field(default=None, sa_column=_column(Text, null=True))
+    hints: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # of the lint
+    put_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class ProbeRow(SQLModel, table=True):
+    """A probe of an environment version, as it was asked for and as it stands."""
+
+    __tablename__ = "probe"
+    __table_args__ = (Index("probe_newest", "project", "id"), Index("probe_open", "state", postgresql_where=text("ended_at IS NULL")))
+
+    id: UUID = Field(sa_column=_column(Uuid, primary_key=True))  # of version 7: its order is that of asking
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
+    depth: str = Field(sa_column=_column(Text))
+    tasks: list[str] | None = Field(default=None, sa_column=_column(ARRAY(Text), null=True))  # NULL: all
+    priority: int = Field(sa_column=_column(SmallInteger))
+    cpu_s: float | None = Field(default=None, sa_column=_column(Double, null=True))  # that may be spent
+    wall_s: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    spent_cpu_s: float = Field(default=0.0, sa_column=_column(Double, server_default="0"))
+    spent_wall_s: float = Field(default=0.0, sa_column=_column(Double, server_default="0"))
+    state: str = Field(default="queued", sa_column=_column(Text, server_default="queued"))
+    total: int | None = Field(default=None, sa_column=_column(Integer, null=True))  # tasks; NULL until they were listed
+    closed: int = Field(default=0, sa_column=_column(Integer, server_default="0"))  # of them
+    note: str = Field(default="", sa_column=_column(Text, server_default=""))
+    asked_at: datetime | None = Field(default=None, sa_column=_now())
+    began_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    ended_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+
+
+class ProbeWorkRow(SQLModel, table=True):
+    """A part of a probe: the listing of its tasks, then each of them. It stays, with its report, once it is closed."""
+
+    __tablename__ = "probe_work"
+    __table_args__ = (
+        Index("probe_work_next", "due_at", "id", postgresql_where=text("closed_at IS NULL")),
+        Index("probe_work_of", "probe", "id"),
+    )
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    probe: UUID = Field(sa_column=_column(Uuid, ForeignKey("probe.id")))
+    task: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("task.id"), null=True))  # NULL: the listing
+    due_at: datetime | None = Field(default=None, sa_column=_now())  # the older, the sooner: what is urgent is due at once, the rest grows urgent
+    claims: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))
+    lease: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
+    until: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    outcomes: list[str] | None = Field(default=None, sa_column=_column(ARRAY(Text), null=True))
+    report: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))
+    closed_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))

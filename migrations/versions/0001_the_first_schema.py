@@ -256,6 +256,7 @@ def upgrade() -> None:
     sa.Column('state', sa.Text(), server_default='active', nullable=False),
     sa.Column('sampling_weight', sa.Double(), nullable=True),
     sa.Column('exploits', sa.BigInteger(), server_default='0', nullable=False),
+    sa.Column('probed', sa.BigInteger(), nullable=True),
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
     sa.PrimaryKeyConstraint('id')
     )
@@ -303,6 +304,62 @@ def upgrade() -> None:
     sa.ForeignKeyConstraint(['project'], ['project.id'], ),
     sa.PrimaryKeyConstraint('project', 'environment_version', 'task')
     )
+    op.create_table('package',
+    sa.Column('environment_version', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('sha256', sa.LargeBinary(), nullable=False),
+    sa.Column('face', sa.Text(), nullable=False),
+    sa.Column('entry', sa.Text(), nullable=True),
+    sa.Column('dataset', sa.Text(), nullable=True),
+    sa.Column('content_version', sa.Text(), nullable=True),
+    sa.Column('verifier_digest', sa.Text(), nullable=True),
+    sa.Column('hints', sa.LargeBinary(), nullable=True),
+    sa.Column('put_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('environment_version')
+    )
+    op.create_table('probe',
+    sa.Column('id', sa.Uuid(), nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('depth', sa.Text(), nullable=False),
+    sa.Column('tasks', sa.ARRAY(sa.Text()), nullable=True),
+    sa.Column('priority', sa.SmallInteger(), nullable=False),
+    sa.Column('cpu_s', sa.Double(), nullable=True),
+    sa.Column('wall_s', sa.Double(), nullable=True),
+    sa.Column('spent_cpu_s', sa.Double(), server_default='0', nullable=False),
+    sa.Column('spent_wall_s', sa.Double(), server_default='0', nullable=False),
+    sa.Column('state', sa.Text(), server_default='queued', nullable=False),
+    sa.Column('total', sa.Integer(), nullable=True),
+    sa.Column('closed', sa.Integer(), server_default='0', nullable=False),
+    sa.Column('note', sa.Text(), server_default='', nullable=False),
+    sa.Column('asked_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.Column('began_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('ended_at', sa.DateTime(timezone=True), nullable=True),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('id')
+    )
+    op.create_index('probe_newest', 'probe', ['project', 'id'], unique=False)
+    op.create_index('probe_open', 'probe', ['state'], unique=False, postgresql_where=sa.text('ended_at IS NULL'))
+    op.create_table('probe_work',
+    sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
+    sa.Column('probe', sa.Uuid(), nullable=False),
+    sa.Column('task', sa.BigInteger(), nullable=True),
+    sa.Column('due_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.Column('claims', sa.SmallInteger(), server_default='0', nullable=False),
+    sa.Column('lease', sa.BigInteger(), server_default='0', nullable=False),
+    sa.Column('until', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('outcomes', sa.ARRAY(sa.Text()), nullable=True),
+    sa.Column('report', sa.LargeBinary(), nullable=True),
+    sa.Column('closed_at', sa.DateTime(timezone=True), nullable=True),
+    sa.ForeignKeyConstraint(['probe'], ['probe.id'], ),
+    sa.ForeignKeyConstraint(['task'], ['task.id'], ),
+    sa.PrimaryKeyConstraint('id')
+    )
+    op.create_index('probe_work_next', 'probe_work', ['due_at', 'id'], unique=False, postgresql_where=sa.text('closed_at IS NULL'))
+    op.create_index('probe_work_of', 'probe_work', ['probe', 'id'], unique=False)
     op.create_table('state_change',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=True),
@@ -336,6 +393,13 @@ def downgrade() -> None:
     op.drop_table('stopped')
     op.drop_index('state_change_by_version', table_name='state_change')
     op.drop_table('state_change')
+    op.drop_index('probe_work_of', table_name='probe_work')
+    op.drop_index('probe_work_next', table_name='probe_work', postgresql_where=sa.text('closed_at IS NULL'))
+    op.drop_table('probe_work')
+    op.drop_index('probe_open', table_name='probe', postgresql_where=sa.text('ended_at IS NULL'))
+    op.drop_index('probe_newest', table_name='probe')
+    op.drop_table('probe')
+    op.drop_table('package')
     op.drop_table('project_state')
     op.drop_table('run_step')
     op.drop_index('rollout_group_open', table_name='rollout_group', postgresql_where=sa.text('NOT closed'))

@@ -32,7 +32,7 @@ class House(NamedTuple):
     client: TestClient
     engine: Engine
     settings: Settings
-    keys: dict[str, str]  # PROJECT-ROLE -> key; `admin` for the installation's
+    keys: dict[str, str]  # PROJECT-ROLE -> key; `admin` and `prober` for the installation's
     audit: Callable[[], int]
 
     def auth(self, holder: str = "acme-owner") -> dict[str, str]:
@@ -96,6 +96,7 @@ def make_keys(engine: Engine) -> dict[str, str]:
     keys = {}
     with transaction(engine) as session:
         keys["admin"] = projects.add_key(session, None, "root", Role.ADMIN).secret
+        keys["prober"] = projects.add_key(session, None, "sandbox", Role.PROBER).secret
         for name in ("acme", "other"):
             projects.create(session, name)
             project, _ = projects.by_name(session, name)

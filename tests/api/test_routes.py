@@ -24,6 +24,7 @@ ROUTES = [(route, method) for route in api_routes(create_app(Settings())) for me
 NAMES = [f"{method} {route.path}" for route, method in ROUTES]
 PUBLIC = {"/healthz", "/readyz", "/metrics", "/v1/logins/exchange"}
 
+ARTIFACT = hashlib.sha256(b"a log").hexdigest()
 BODIES = {
     "POST /v1/trajectories": paid_despite_failures("another"),
     "POST /v1/decisions/lookup": {"ids": ["a"]},
@@ -39,10 +40,13 @@ BODIES = {
     "POST /v1/keys": {"name": "k", "role": "trainer"},
     "POST /v1/projects": {"name": "new"},
     "POST /v1/logins/exchange": {"token": "t"},
+    "PUT /v1/environments/{environment:path}/versions/{version}/package": {"artifact": ARTIFACT},
+    "POST /v1/environments/{environment:path}/versions/{version}/probes": {"priority": "live"},
+    "POST /v1/probes/work/{work}/report": {"failure": "no tar"},
 }
 
-ARTIFACT = hashlib.sha256(b"a log").hexdigest()
-QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}}
+QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}} | {f"/v1/probes/work/{{work}}/{act}": {"lease": 1} for act in ("package", "renew", "report")}
+INSTALLATION = {Role.ADMIN: "admin", Role.PROBER: "prober"}
 
 
 def roles_of(route: RouteContext) -> tuple[Role, ...]:
@@ -69,6 +73,9 @@ def posted(house):
     assert house.call("PUT", f"{environment}/tasks/{where['task']}", {"reference_tests": 3}).status_code == 200
     assert house.call("POST", "/v1/runs/run-1/steps/1", {"policy_before": 1, "policy_after": 2}).status_code == 201
     assert house.client.put(f"/v1/artifacts/{ARTIFACT}", content=b"a log", headers=house.auth()).status_code == 201
+    assert house.call("PUT", f"{environment}/package", {"artifact": ARTIFACT}).status_code == 201
+    probe = house.call("POST", f"{environment}/probes", {"priority": "live"}).json()["id"]
+    work = house.call("POST", "/v1/probes/work", holder="prober").json()["work"]
     key = house.call("POST", "/v1/keys", {"name": "extra", "role": "trainer"}).json()["id"]
     check = "/".join(["builtin", next(iter(house.app.state.service.catalog.checks)).partition("/")[2]])
     return {
@@ -80,6 +87,8 @@ def posted(house):
         "run": "run-1",
         "step": "1",
         "sha256": ARTIFACT,
+        "probe_id": probe,
+        "work": str(work),
         "key_id": key,
         "owner": check.partition("/")[0],
         "name": check.partition("/")[2],
@@ -87,9 +96,11 @@ def posted(house):
 
 
 def values_for(route: RouteContext, posted: dict[str, str]) -> dict[str, str]:
-    values = {k: v for k, v in posted.items() if k != "key_id"}
+    values = {k: v for k, v in posted.items() if k not in ("key_id", "probe_id")}
     if route.path == "/v1/keys/{id}":
         values["id"] = posted["key_id"]
+    if route.path.startswith("/v1/probes/{id}"):
+        values["id"] = posted["probe_id"]
     return values
 
 
@@ -112,7 +123,7 @@ def test_a_route_asks_for_a_key_and_for_its_role(house, posted):
         assert house.client.request(method, path, content=content, headers=wrong).status_code == 401, path
         for role in Role:
             if role not in roles_of(route):
-                holder = "admin" if role is Role.ADMIN else f"acme-{role}"
+                holder = INSTALLATION.get(role, f"acme-{role}")
                 assert house.call(method, path, body, holder).status_code == 403, (method, path, role)
 
 
@@ -140,7 +151,7 @@ def test_another_projects_things_are_not_there(house, posted):
     tried = set()
     for route, method in ROUTES:
         name = f"{method} {route.path}"
-        if route.path in PUBLIC | PROJECT_FREE or name in OWN_THINGS:
+        if route.path in PUBLIC | PROJECT_FREE or name in OWN_THINGS or roles_of(route) == (Role.PROBER,):
             continue
         role = next(role for role in (Role.OWNER, Role.REVIEWER, Role.TRAINER) if role in roles_of(route))
         parameters = {"environment": posted["environment"], "version": posted["version"]} if route.path == "/v1/trajectories" else QUERIES.get(route.path, {})
@@ -153,7 +164,7 @@ def test_another_projects_things_are_not_there(house, posted):
         else:
             assert answer.status_code == 200, (name, answer.text)
             found = answer.json()
-            for listed in ("trajectories", "decisions", "environments", "runs", "states"):
+            for listed in ("trajectories", "decisions", "environments", "runs", "states", "probes"):
                 assert not found.get(listed), (name, found)
     assert len(tried) > 18
     lookup = house.call("POST", "/v1/decisions/lookup", {"ids": ["a"]}, "other-trainer", wait=0.05).json()
@@ -185,7 +196,8 @@ def test_a_commit_that_fails_is_no_success_on_any_route(house, posted):
     for route, method in WRITING:
         path, body = address(route, **values_for(route, posted)), BODIES.get(f"{method} {route.path}")
         roles = roles_of(route)
-        holder = "admin" if roles == (Role.ADMIN,) else f"acme-{next(r for r in (Role.OWNER, Role.REVIEWER, Role.TRAINER) if not roles or r in roles)}"
+        alone = next((holder for role, holder in INSTALLATION.items() if roles == (role,)), None)
+        holder = alone or f"acme-{next(r for r in (Role.OWNER, Role.REVIEWER, Role.TRAINER) if not roles or r in roles)}"
         house.call("GET", "/v1/me", holder=holder)  # its key is known, so only the route itself commits
         if route.path == "/v1/decisions/revoke":
             found = house.get(f"/v1/trajectories/{posted['key']}")

@@ -65,7 +65,7 @@ def read_task(session: SessionDep, who: Anybody, environment: Name, version: Nam
 def declare_task(session: SessionDep, who: Owner, environment: Name, version: Name, task: Name, declaration: Declared) -> Response:
     """Declare what a task overrides of its environment version."""
     _consistent(declaration)
-    environment_version = _own(session, who, environment, version)
+    environment_version = own_version(session, who, environment, version)
     ids = environments.ensure_tasks(session, [(environment_version, task)])
     environments.declare_task(session, ids[environment_version, task], declaration)
     return answer(_standing(session, who, environment, version, task))
@@ -81,11 +81,11 @@ def read_version(session: SessionDep, who: Anybody, environment: Name, version: 
 def declare_version(session: SessionDep, who: Owner, environment: Name, version: Name, declaration: Declared) -> Response:
     """Declare an environment version. The first project to do so owns it."""
     _consistent(declaration)
-    environments.declare(session, who.project, _own(session, who, environment, version), declaration)
+    environments.declare(session, who.project, own_version(session, who, environment, version), declaration)
     return answer(_standing(session, who, environment, version, None))
 
 
-def _own(session: Session, who: Principal, environment: str, version: str) -> int:
+def own_version(session: Session, who: Principal, environment: str, version: str) -> int:
     """The id, where this project may declare it; raises Forbidden."""
     name = EnvironmentName(environment, version)
     environment_version = environments.ensure(session, who.project, [name])[name]

@@ -17,7 +17,7 @@ from inspector.api.sessions import SessionDep
 from inspector.api.wire import KeyLine, KeyList, KeyRequest, MeAnswer, NewKeyAnswer
 from inspector.errors import BadSubmission, Forbidden
 from inspector.store import projects
-from inspector.store.projects import Principal, Role
+from inspector.store.projects import INSTALLATION, Principal, Role
 
 router = APIRouter()
 
@@ -58,11 +58,11 @@ def new_key(session: Session, project: int | None, name: str, role: Role, expire
 def _project(session: Session, who: Principal, wanted: KeyRequest) -> int | None:
     """Where the key is to belong; an owner's keys belong to its own project."""
     if who.role is Role.OWNER:
-        if wanted.role is Role.ADMIN:
-            raise Forbidden("only the installation's admin makes keys of role admin")
+        if wanted.role in INSTALLATION:
+            raise Forbidden(f"only the installation's admin makes keys of role {wanted.role}")
         if wanted.project not in (None, who.project_name):
             raise Forbidden("an owner makes keys for its own project only")
         return who.project
-    if (wanted.project is None) != (wanted.role is Role.ADMIN):
-        raise BadSubmission("a key of role admin belongs to no project, every other key to one", path="$.project")
+    if (wanted.project is None) != (wanted.role in INSTALLATION):
+        raise BadSubmission(f"a key of role {' or '.join(INSTALLATION)} belongs to no project, every other key to one", path="$.project")
     return projects.by_name(session, wanted.project)[0] if wanted.project is not None else None

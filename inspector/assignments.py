@@ -1,0 +1,65 @@
+"""What the service and a sandbox worker say to each other about the work of probes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from inspector.probe.words import Hint, TaskReport
+from inspector.trajectory import Identifier
+
+PACKAGE_BYTES = 256 << 20
+MOST_TASKS = 20_000
+MOST_HINTS = 1000
+FACES = ("auto", "harbor", "rows", "function", "gold_actions")
+
+
+class PackageOfWork(msgspec.Struct, frozen=True, kw_only=True):
+    """A tar that holds an environment version, and how it is opened."""
+
+    sha256: str
+    face: str
+    entry: str | None = None
+    dataset: str | None = None
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A work that was leased: to list the tasks of a version, or to probe one of them."""
+
+    work: int
+    lease: int
+    lease_s: float
+    probe: UUID
+    environment: str
+    version: str
+    depth: str
+    task: str | None  # None: the listing
+    package: PackageOfWork
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """What a package holds."""
+
+    content_version: Annotated[str, msgspec.Meta(max_length=200)]
+    verifier_digest: Annotated[str, msgspec.Meta(max_length=200)]
+    tasks: Annotated[Sequence[Identifier], msgspec.Meta(max_length=MOST_TASKS)]
+    notes: Annotated[Sequence[str], msgspec.Meta(max_length=100)] = ()
+    hints: Annotated[Sequence[Hint], msgspec.Meta(max_length=MOST_HINTS)] = ()  # of the lint
+
+
+class WorkReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of a work: exactly one of these."""
+
+    listing: Listing | None = None
+    task: TaskReport | None = None
+    failure: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None  # why neither could be made
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a lease or a report."""
+
+    work: int
+    state: str  # of the probe

@@ -1,0 +1,69 @@
+"""What environment versions are made of, for those who probe them: uploaded tars, and how they are opened."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlmodel import Session
+
+from inspector.errors import Conflict, Unknown
+from inspector.store.session import driver
+
+
+class Package(NamedTuple):
+    """An uploaded tar that holds an environment version."""
+
+    sha256: str
+    face: str
+    entry: str | None = None  # what is opened inside it; None: all that is in it
+    dataset: str | None = None  # a file inside it
+
+
+class Registered(NamedTuple):
+    """A package as it is known."""
+
+    package: Package
+    project: int  # whose artifact it is
+    project_uuid: UUID
+    content_version: str | None  # None until a worker has read it
+    verifier_digest: str | None
+    hints: bytes | None  # of the lint, JSON
+
+
+def put(session: Session, environment_version: int, project: int, package: Package) -> bool:
+    """Say what a version is made of; False where it was said before. Raises Conflict for something else than what was probed."""
+    connection = driver(session)
+    written = connection.execute(
+        "INSERT INTO package (environment_version, project, sha256, face, entry, dataset) VALUES (%s, %s, %s, %s, %s, %s)"
+        " ON CONFLICT (environment_version) DO UPDATE SET project = excluded.project, sha256 = excluded.sha256, face = excluded.face,"
+        " entry = excluded.entry, dataset = excluded.dataset, put_at = clock_timestamp() WHERE package.content_version IS NULL RETURNING xmax = 0",
+        (environment_version, project, bytes.fromhex(package.sha256), package.face, package.entry, package.dataset),
+    ).fetchone()
+    if written is None and of(session, environment_version).package != package:
+        raise Conflict("this version was probed as another package: register what has changed as a version of its own", path="$.artifact")
+    return written is not None and bool(written[0])
+
+
+def of(session: Session, environment_version: int) -> Registered:
+    """What a version is made of; raises Unknown where nobody has said it."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT encode(sha256, 'hex'), face, entry, dataset, project, uuid, content_version, verifier_digest, hints"
+            " FROM package JOIN project ON project.id = package.project WHERE environment_version = %s",
+            (environment_version,),
+        )
+        .fetchone()
+    )
+    if row is None:
+        raise Unknown("package of environment version", environment_version)
+    return Registered(Package(*row[:4]), *row[4:])
+
+
+def learn(session: Session, environment_version: int, content_version: str, verifier_digest: str, hints: bytes) -> None:
+    """What the first worker that read it found."""
+    driver(session).execute(
+        "UPDATE package SET content_version = %s, verifier_digest = %s, hints = %s WHERE environment_version = %s AND content_version IS NULL",
+        (content_version, verifier_digest, hints, environment_version),
+    )

@@ -1,0 +1,208 @@
+"""Probes of environment versions: who asked for what, how far they are, and what they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlmodel import Session
+
+from inspector.errors import Unknown
+from inspector.keys import new_keys
+from inspector.store.session import driver
+
+
+class Priority(IntEnum):
+    """How urgent a probe is. The numbers are stored."""
+
+    LIVE = 0
+    PROBE = 1
+    BACKFILL = 2
+
+
+GRACE_S = {Priority.LIVE: 0, Priority.PROBE: 600, Priority.BACKFILL: 3600}  # that what is more urgent and comes later still goes first
+
+
+class ProbeState(StrEnum):
+    """Where a probe is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"  # its tasks could not be listed
+
+
+OVER = (ProbeState.DONE, ProbeState.CANCELLED, ProbeState.FAILED)
+
+
+class Budget(NamedTuple):
+    """Seconds that all tasks of a probe may take together; None: no bound."""
+
+    cpu_s: float | None = None
+    wall_s: float | None = None
+
+
+class Asked(NamedTuple):
+    """A probe as it was asked for."""
+
+    depth: str
+    tasks: Sequence[str] | None  # None: all
+    priority: Priority
+    budget: Budget
+
+
+class Probe(NamedTuple):
+    """A probe as it stands."""
+
+    id: UUID
+    project: int
+    environment_version: int
+    environment: str
+    version: str
+    asked: Asked
+    spent: Budget
+    state: ProbeState
+    total: int | None  # None until its tasks were listed
+    closed: int
+    note: str
+    asked_at: datetime
+    began_at: datetime | None
+    ended_at: datetime | None
+
+
+class TaskOfProbe(NamedTuple):
+    """A task of a probe."""
+
+    id: int  # where it stands in the list
+    task: str
+    running: bool
+    outcomes: Sequence[str] | None  # None until it was probed
+    report: bytes | None  # JSON
+
+
+class Latest(NamedTuple):
+    """What the last probe that could say something said of a task."""
+
+    id: int  # where it stands in the list
+    task: str
+    outcomes: Sequence[str]
+    probe: UUID
+    probed_at: datetime
+
+
+class Suspected(NamedTuple):
+    """What a check may know of a task that was probed."""
+
+    outcomes: frozenset[str]
+    probe: UUID
+
+
+_PROBE = (
+    "SELECT p.id, p.project, p.environment_version, v.environment, v.version, p.depth, p.tasks, p.priority, p.cpu_s, p.wall_s, p.spent_cpu_s, p.spent_wall_s,"
+    " p.state, p.total, p.closed, p.note, p.asked_at, p.began_at, p.ended_at FROM probe p JOIN environment_version v ON v.id = p.environment_version"
+)
+
+
+def add(session: Session, project: int, environment_version: int, asked: Asked) -> UUID:
+    """Ask for a probe; its first work is to list its tasks."""
+    [key] = new_keys(1)
+    connection = driver(session)
+    connection.execute(
+        "INSERT INTO probe (id, project, environment_version, depth, tasks, priority, cpu_s, wall_s) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (key, project, environment_version, asked.depth, None if asked.tasks is None else list(asked.tasks), int(asked.priority), *asked.budget),
+    )
+    connection.execute("INSERT INTO probe_work (probe, due_at) VALUES (%s, clock_timestamp() + make_interval(secs => %s))", (key, GRACE_S[asked.priority]))
+    return key
+
+
+def find(session: Session, project: int | None, probe: UUID, *, lock: bool = False) -> Probe:
+    """A probe that this project asked for; any, for `project` None. Raises Unknown."""
+    query = _PROBE + " WHERE p.id = %s AND (%s::bigint IS NULL OR p.project = %s)" + (" FOR NO KEY UPDATE OF p" if lock else "")
+    row = driver(session).execute(query, (probe, project, project)).fetchone()
+    if row is None:
+        raise Unknown("probe", probe)
+    return _probe(row)
+
+
+def page(session: Session, project: int, after: UUID | None, limit: int) -> list[Probe]:
+    """The probes that this project asked for, newest first, behind `after`."""
+    query = _PROBE + " WHERE p.project = %s AND p.id < %s ORDER BY p.project DESC, p.id DESC LIMIT %s"
+    return [_probe(row) for row in driver(session).execute(query, (project, after or UUID(int=2**128 - 1), limit)).fetchall()]
+
+
+def _probe(row: Sequence[object]) -> Probe:
+    id_, project, environment_version, environment, version, depth, tasks, priority, *rest = row
+    cpu_s, wall_s, spent_cpu_s, spent_wall_s, state, *others = rest
+    asked = Asked(depth, tasks, Priority(priority), Budget(cpu_s, wall_s))  # type: ignore[arg-type]
+    spent = Budget(spent_cpu_s, spent_wall_s)  # type: ignore[arg-type]
+    return Probe(id_, project, environment_version, environment, version, asked, spent, ProbeState(state), *others)  # type: ignore[arg-type]
+
+
+def counts(session: Session, probe: UUID) -> dict[str, int]:
+    """How many of its tasks have each outcome so far; a task may have several."""
+    rows = driver(session).execute("SELECT outcome, count(*) FROM probe_work, unnest(outcomes) AS outcome WHERE probe = %s GROUP BY 1 ORDER BY 1", (probe,))
+    return dict(rows.fetchall())
+
+
+def tasks(session: Session, probe: UUID, after: int, limit: int) -> list[TaskOfProbe]:
+    """Its tasks in the order of its list, those that wait too."""
+    rows = driver(session).execute(
+        "SELECT w.id, t.task, w.closed_at IS NULL AND w.until > clock_timestamp(), w.outcomes, w.report FROM probe_work w JOIN task t ON t.id = w.task"
+        " WHERE w.probe = %s AND w.id > %s ORDER BY w.probe, w.id LIMIT %s",
+        (probe, after, limit),
+    )
+    return [TaskOfProbe(*row) for row in rows.fetchall()]
+
+
+def waiting(session: Session) -> dict[ProbeState, int]:
+    """How many probes wait, and how many run."""
+    rows = driver(session).execute("SELECT state, count(*) FROM probe WHERE ended_at IS NULL GROUP BY state").fetchall()
+    return {state: dict(rows).get(state.value, 0) for state in (ProbeState.QUEUED, ProbeState.RUNNING)}
+
+
+def latest(session: Session, environment_version: int, after: int, limit: int) -> list[Latest]:
+    """What was last said of each task of a version that was probed, in the order of their ids."""
+    rows = driver(session).execute(
+        "SELECT t.id, t.task, w.outcomes, w.probe, w.closed_at FROM task t JOIN probe_work w ON w.id = t.probed"
+        " WHERE t.environment_version = %s AND t.id > %s AND t.probed IS NOT NULL ORDER BY t.id LIMIT %s",
+        (environment_version, after, limit),
+    )
+    return [Latest(*row) for row in rows.fetchall()]
+
+
+def latest_counts(session: Session, environment_version: int) -> tuple[int, dict[str, int]]:
+    """(tasks of a version that were probed, how many have each outcome)."""
+    connection = driver(session)
+    [probed] = connection.execute("SELECT count(*) FROM task WHERE environment_version = %s AND probed IS NOT NULL", (environment_version,)).fetchone() or (0,)
+    rows = connection.execute(
+        "SELECT outcome, count(*) FROM task t JOIN probe_work w ON w.id = t.probed, unnest(w.outcomes) AS outcome WHERE t.environment_version = %s"
+        " GROUP BY 1 ORDER BY 1",
+        (environment_version,),
+    )
+    return int(probed), dict(rows.fetchall())
+
+
+def suspected(session: Session, tasks: Iterable[int], outcomes: Sequence[str]) -> dict[int, Suspected]:
+    """Of these tasks, those of which one of these outcomes was said last."""
+    rows = driver(session).execute(
+        "SELECT t.id, w.outcomes, w.probe FROM task t JOIN probe_work w ON w.id = t.probed WHERE t.id = ANY(%s) AND w.outcomes && %s::text[]",
+        (sorted(set(tasks)), list(outcomes)),
+    )
+    return {task: Suspected(frozenset(found), probe) for task, found, probe in rows.fetchall()}
+
+
+def kept(session: Session, tasks: Sequence[int], limit: int) -> dict[int, list[UUID]]:
+    """By project: the newest trajectories of these tasks that are kept by the checks' word, at most `limit` of each task."""
+    rows = driver(session).execute(
+        "SELECT k.project, k.key FROM unnest(%s::bigint[]) AS a(task) CROSS JOIN LATERAL (SELECT t.project, t.key FROM trajectory t"
+        " JOIN verdict v ON v.key = t.key WHERE t.task = a.task AND v.action = 0 AND NOT v.by_person ORDER BY t.key DESC LIMIT %s) k",
+        (list(tasks), limit),
+    )
+    found: dict[int, list[UUID]] = {}
+    for project, key in rows.fetchall():
+        found.setdefault(project, []).append(key)
+    return found
