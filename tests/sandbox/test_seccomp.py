@@ -73,3 +73,12 @@ def test_foreign_doors_and_the_future_are_shut(machine):
 def test_a_processor_that_nobody_thought_of_is_refused():
     with pytest.raises(Refused, match="riscv64"):
         seccomp.program("riscv64")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_number_is_answered_as_it_is_listed(machine):
+    calls = MACHINES[machine]
+    special = {calls.clone, calls.clone3, calls.ioctl, calls.socket}
+    refused = {number for number in range(calls.last + 1) if number not in special and verdict(machine, number) == errno.EPERM}
+    assert refused == calls.denied
+    assert {verdict(machine, number) for number in range(calls.last + 1) if number not in special | calls.denied} == {ALLOWED}
