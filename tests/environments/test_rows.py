@@ -32,7 +32,7 @@ def test_every_form_reads_alike(tmp_path, form):
         (b'{"a": "\xff"}\n', "rows:1: "),
         (b"[" * 100_000, "rows: "),
         (b"\x1f\x8bnonsense", "gzip"),
-        (gzip.compress(b"{}")[:-6], "gzip"),
+        (gzip.compress(b"{}", mtime=0)[:-6], "gzip"),
         (b"NaN\n", "rows:1: "),
     ],
 )
