@@ -19,6 +19,7 @@ from inspector.sandbox.protocol import Backend, Box, Broken, Limits, Refused, Re
 LOAD_S = 180.0
 GRADE_S = 60.0
 GRADES_A_BOX = 500  # then a new one, so that nothing that a verifier leaves behind lasts
+CLOCK_EXITS = (124, 128 + 14, -14)  # who asked gave up, or the verifier's own clock ended it
 LIMITS = Limits(wall_s=LOAD_S + GRADE_S, memory_bytes=4 << 30, pids=256, disk_bytes=512 << 20, output_bytes=16 << 20)
 SERVE = 'cat >/tmp/setup; setsid python3 -s -P -c "$1" serve </tmp/setup >/tmp/said 2>&1 &'
 
@@ -51,10 +52,7 @@ class Grader:
         except (Refused, Broken) as error:
             return boxes.troubled(error)
         if said is None:
-            stopped = boxes.ended(result, conditions.timeout_s or GRADE_S)
-            return stopped or boxes.measured(
-                Grade(None, trouble=Trouble.MALFORMED, evidence=f"the verifier ended without an answer\n{boxes.tail(result)}"), result
-            )
+            return _unanswered(result, conditions.timeout_s or GRADE_S)
         return boxes.measured(read_answer(said), result)
 
     def _ask(self, request: Mapping[str, Any], conditions: Conditions) -> tuple[dict[str, Any] | None, Result]:
@@ -67,12 +65,10 @@ class Grader:
         return said, result
 
     def _ask_served(self, request: Mapping[str, Any], conditions: Conditions) -> tuple[bytes | None, Result]:
-        load_s = 0.0 if self._box is not None and self._grades < GRADES_A_BOX else LOAD_S
-        box = self._served()
+        box, seconds = self._served(), conditions.timeout_s or GRADE_S
         word = secrets.token_hex(16).encode()
-        stdin = b"%b\n%f\n%b" % (word, LOAD_S, json.dumps(request).encode())
-        timeout_s = load_s + (conditions.timeout_s or GRADE_S)
-        result = box.run(["python3", "-I", "-S", "-c", boxes.source("asking")], timeout_s=timeout_s, stdin=stdin)
+        stdin = b"%b\n%f\n%f\n%b" % (word, LOAD_S, seconds, json.dumps({**request, "seconds": seconds}).encode())
+        result = box.run(["python3", "-I", "-S", "-c", boxes.source("asking")], timeout_s=LOAD_S + 2 * seconds, stdin=stdin)
         _, found, answer = result.stdout.partition(word)
         self._grades += 1
         return answer if found else None, result
@@ -93,13 +89,12 @@ class Grader:
         self._box, self._grades = None, 0
 
     def _ask_once(self, request: Mapping[str, Any], conditions: Conditions) -> tuple[bytes | None, Result]:
-        network = boxes.network_of(conditions)
+        network, seconds = boxes.network_of(conditions), conditions.timeout_s or GRADE_S
         word = secrets.token_hex(16).encode()
-        stdin = b"%b\n%b\n%b" % (word, json.dumps(self.setup).encode(), json.dumps(request).encode())
+        stdin = b"%b\n%b\n%b" % (word, json.dumps(self.setup).encode(), json.dumps({**request, "seconds": seconds}).encode())
         with boxes.fresh(self.backend, limits=LIMITS, network=network) as box:
             self._put(box)
-            timeout_s = LOAD_S + (conditions.timeout_s or GRADE_S)
-            result = box.run(boxes.python(self._text), timeout_s=timeout_s, stdin=stdin, environment=boxes.variables(conditions))
+            result = box.run(boxes.python(self._text), timeout_s=LOAD_S + seconds, stdin=stdin, environment=boxes.variables(conditions))
         _, found, answer = result.stdout.partition(word)
         return answer if found else None, result
 
@@ -110,6 +105,13 @@ class Grader:
     @property
     def _text(self) -> str:
         return f"{boxes.source(self.runner)}\n{boxes.source('serving')}"
+
+
+def _unanswered(result: Result, seconds: float) -> Grade:
+    if result.exit_code in CLOCK_EXITS:
+        return boxes.measured(Grade(None, trouble=Trouble.TIMED_OUT, evidence=f"timeout: no answer within {seconds:g} s"), result)
+    silent = Grade(None, trouble=Trouble.MALFORMED, evidence=f"the verifier ended without an answer\n{boxes.tail(result)}")
+    return boxes.ended(result, seconds) or boxes.measured(silent, result)
 
 
 def _decoded(answer: bytes | None) -> dict[str, Any] | None:

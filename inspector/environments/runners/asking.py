@@ -7,8 +7,8 @@ import socket
 import sys
 import time
 
-word, seconds, request = sys.stdin.buffer.read().split(b"\n", 2)
-deadline = time.monotonic() + float(seconds)
+word, load_s, answer_s, request = sys.stdin.buffer.read().split(b"\n", 3)
+deadline = time.monotonic() + float(load_s)
 while True:
     connection = socket.socket(socket.AF_UNIX)
     try:
@@ -18,9 +18,16 @@ while True:
         if time.monotonic() > deadline:
             sys.exit("the verifier was not loaded in time")
         time.sleep(0.02)
+began = time.monotonic()
+connection.settimeout(float(answer_s))
 connection.sendall(request)
 connection.shutdown(socket.SHUT_WR)
 said = b""
-while more := connection.recv(65536):
-    said += more
+try:
+    while more := connection.recv(65536):
+        said += more
+except TimeoutError:
+    sys.exit(124)
+if not said and time.monotonic() - began > 0.9 * float(answer_s):
+    sys.exit(124)  # the verifier was ended by its own clock
 os.write(1, word + said if said else b"")

@@ -36,6 +36,8 @@ def texts(kept):
     if kept is None or isinstance(kept, str):
         return [] if kept is None else [kept]
     forms = [str(kept)]
+    if isinstance(kept, (list, tuple)):
+        forms = ["\n".join(map(str, kept)), *forms]
     if isinstance(kept, enum.Enum):
         forms = [str(kept.value), kept.name, *forms]
     return list(dict.fromkeys(forms))
