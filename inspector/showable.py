@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 
 _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"  # take room, so they hide nothing
@@ -31,6 +32,17 @@ def csv_cell(text: str) -> str:
     """`text` as one cell that no spreadsheet runs as a formula: a leading `= + - @` gets an apostrophe. Numbers are not text: write them as they are."""
     shown = showable(text)
     return f"'{shown}" if _FORMULA.match(shown) and not shown.startswith("'") else shown
+
+
+def shell_word(text: str) -> str:
+    """`text` as one word of a command for bash or zsh, which holds nothing that a terminal obeys, and is the same text again when pasted."""
+    if showable(text) == text:
+        return shlex.quote(text)
+    return "$'" + "".join(chr(byte) if _plain(byte) else f"\\x{byte:02x}" for byte in text.encode(errors="surrogateescape")) + "'"
+
+
+def _plain(byte: int) -> bool:
+    return 0x20 <= byte < 0x7F and byte not in b"'\\"
 
 
 def _harmless(text: str, lines: bool) -> bool:

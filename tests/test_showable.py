@@ -1,12 +1,13 @@
 """What foreign text may do to a terminal, a log, a spreadsheet or a page once it is showable: nothing."""
 
+import subprocess
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.showable import csv_cell, showable
+from inspector.showable import csv_cell, shell_word, showable
 
 ANYTHING = st.text(st.characters(exclude_categories=()))
 DANGEROUS = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -71,3 +72,11 @@ def test_a_cell_never_starts_a_formula(text):
     cell = csv_cell(text)
     assert not cell.lstrip().startswith(("=", "+", "-", "@"))
     assert csv_cell(cell) == cell
+
+
+@pytest.mark.parametrize("text", ["a", "", "it's", "-x", "$(id) `id` !!", "ä 日", "\x1b[2J", "a\nb\\n'c'", "\u202e'\\x41", "\udcff", "\x01A\x7f"])
+def test_a_pasted_word_is_the_same_text_and_shows_itself(text):
+    word = shell_word(text)
+    assert showable(word) == word
+    told = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, timeout=10).stdout
+    assert told.decode(errors="surrogateescape") == text

@@ -33,12 +33,14 @@ def _code(error: InspectorError) -> int:
     """Whether the command was asked wrongly, or what it asked for failed."""
     from inspector.catalog import ForeignChecks
     from inspector.client import BadOption
+    from inspector.environments.protocol import Unreadable
     from inspector.local import BadDeclaration, TooFew
     from inspector.policy import BadPolicy
+    from inspector.reports.baseline import BadBaseline
     from inspector.settings import BadSetting
 
-    usage = (BadOption, BadDeclaration, BadPolicy, BadSetting, ForeignChecks, MisusedCheck, MissingExtra, TooFew)
-    return UNREADABLE if isinstance(error, UnreadableInput) else USAGE if isinstance(error, usage) else FAILED
+    usage = (BadBaseline, BadOption, BadDeclaration, BadPolicy, BadSetting, ForeignChecks, MisusedCheck, MissingExtra, TooFew)
+    return UNREADABLE if isinstance(error, UnreadableInput | Unreadable) else USAGE if isinstance(error, usage) else FAILED
 
 
 def _told(error: InspectorError, code: int) -> int:

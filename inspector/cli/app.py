@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from inspector.cli import auditing, checks, decisions, demo, environments, keys, login, posting, runs, serving, status
+from inspector.cli import auditing, checks, decisions, demo, environments, keys, login, posting, probing, runs, serving, status
 
 app = typer.Typer(
     name="inspector",
@@ -15,6 +15,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("audit")(auditing.audit_files)
+app.command("probe")(probing.probe_environment)
 app.add_typer(checks.app, name="checks")
 app.command("up")(serving.serve)
 app.command("demo")(demo.run_demo)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from inspector.probe.words import EnvironmentReport, Outcome, TaskReport
 from inspector.reports.articles import CLAIM, NAME, anchor, article, badge, badges, hints, tone
 from inspector.reports.markup import Markup, tag, text
 from inspector.reports.meanings import MEANINGS
-from inspector.reports.probed import Probed, evidence_of, worst_first
+from inspector.reports.probed import Cause, Probed, causes_of, evidence_of, worst_first
 from inspector.reports.table import counted
 
 TONES = {"grave": "broken or cheatable", "defect": "with a defect", "untold": "not judged", "sound": "sound"}
@@ -65,6 +66,8 @@ def _environment(probed: Probed, environment: EnvironmentReport) -> list[Markup]
         _bar(environment),
         _scores(environment),
     ]
+    if 0 < len(causes := causes_of(environment)) < len(unsound):
+        parts += [tag("h2", "Causes"), _causes(causes)]
     if unsound:
         rows = [_unsound_row(environment, task) for task in unsound]
         parts += [tag("h2", "What is not sound"), _table(["task", "outcomes", "why"], rows, class_="stacked")]
@@ -121,6 +124,14 @@ def _scores(environment: EnvironmentReport) -> Markup:
         tag("tr", tag("td", badge(outcome)), tag("td", f"{count:,}", class_="number"), tag("td", MEANINGS[outcome])) for outcome, count in _counts(environment)
     ]
     return _table(["outcome", "#tasks", "what it means"], rows)
+
+
+def _causes(causes: Sequence[Cause]) -> Markup:
+    return _table(["outcome", "#tasks", "by"], [tag("tr", tag("td", badge(one.outcome)), *_many(one)) for one in causes])
+
+
+def _many(cause: Cause) -> list[Markup]:
+    return [tag("td", f"{cause.tasks:,}", class_="number"), tag("td", tag("code", text(cause.probe, limit=NAME)))]
 
 
 def _unsound_row(environment: EnvironmentReport, task: TaskReport) -> Markup:

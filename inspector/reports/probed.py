@@ -81,6 +81,25 @@ def worst_first(environment: EnvironmentReport) -> list[TaskReport]:
     return sorted(unsound, key=lambda task: sorted(map(rank, task.outcomes)))
 
 
+class Cause(NamedTuple):
+    """One outcome by one probe, in however many tasks."""
+
+    outcome: Outcome
+    probe: str
+    tasks: int
+    claim: str  # of the first
+
+
+def causes_of(environment: EnvironmentReport) -> list[Cause]:
+    """Worst first, then the most frequent; without those that no probe stands behind."""
+    found: dict[tuple[Outcome, str], list[str]] = {}
+    for task in environment.tasks:
+        for one in evidence_of(task):
+            found.setdefault((one.outcome, one.probe), []).append(one.claim)
+    causes = [Cause(outcome, probe, len(claims), claims[0]) for (outcome, probe), claims in found.items() if probe]
+    return sorted(causes, key=lambda cause: (rank(cause.outcome), -cause.tasks, cause.probe))
+
+
 def fingerprint(*parts: str) -> str:
     """The same for the same parts, whenever and wherever they are found."""
     joined = "\0".join(part.replace("\0", "\0\0") for part in parts)

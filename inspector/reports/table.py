@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from inspector.probe.words import EnvironmentReport, Hint, TaskReport
+from inspector.probe.words import EnvironmentReport, Hint, Outcome, TaskReport
 from inspector.reports.meanings import MEANINGS
-from inspector.reports.probed import Ground, Probed, notes_of, outcomes_of
+from inspector.reports.probed import Ground, Probed, causes_of, evidence_of, notes_of, outcomes_of
 from inspector.showable import showable
 
 COLUMNS = ("outcome", "tasks", "what it means")
+CAUSES = ("outcome", "tasks", "by", "first")
 NAME = 200  # characters
-QUOTED = 12  # lines of foreign text
-WIDE = 160
-CHARACTERS = QUOTED * WIDE
+HEAD, TAIL = 8, 6  # lines of foreign text
+WIDE = 240  # characters of one
+CHARACTERS = 2_000
 
 
 def heading(environment: EnvironmentReport) -> str:
     """One line: which version, and what the probe cost."""
     runs = sum(len(task.runs) for task in environment.tasks)
-    name = showable(environment.environment, limit=NAME)
+    name = _named(environment.environment)
     costs = f"{counted(runs, 'run')}, {environment.cpu_s:.1f} s of CPU, {environment.wall_s:.1f} s"
     return f"{name}  version {environment.version[:12]}  verifier {environment.verifier_digest[:12]}  {counted(len(environment.tasks), 'task')}, {costs}"
 
@@ -30,20 +31,37 @@ def summary(environment: EnvironmentReport) -> list[tuple[str, int, str]]:
     return [(outcome.value, counts[outcome], meaning) for outcome, meaning in MEANINGS.items() if outcome in counts]
 
 
+def causes(environment: EnvironmentReport) -> list[tuple[str, int, str, str]]:
+    """Rows of CAUSES."""
+    return [(one.outcome.value, one.tasks, _named(one.probe), showable(one.claim, limit=WIDE)) for one in causes_of(environment)]
+
+
+def alike(tasks: Sequence[TaskReport]) -> str:
+    """One line for tasks with the same causes as some whose proofs stand above."""
+    causes = ", ".join(f"{one.outcome} by {_named(one.probe)}" if one.probe else one.outcome.value for one in evidence_of(tasks[0]))
+    names = showable(", ".join(task.task for task in tasks), limit=CHARACTERS)
+    return f"{counted(len(tasks), 'more task')} of the same causes ({causes}): {names}"
+
+
 def proofs(probed: Probed, environment: EnvironmentReport, task: TaskReport) -> Iterator[str]:
     """Lines; foreign text stands behind a bar, so that it cannot pass for ours."""
-    yield f"{showable(task.task, limit=NAME)}: {', '.join(outcomes_of(task))}"
+    yield f"{_named(task.task)}: {', '.join(_likely(task, outcome) for outcome in outcomes_of(task))}"
     for ground in probed.grounds(environment, task):
         yield from _proof(ground)
     for note in notes_of(task):
-        yield from _quoted("note", note)
+        yield f"  note: {showable(note, limit=CHARACTERS)}"
     for hint in task.hints:
-        yield f"  hint  {told(hint)}"
+        yield f"  hint: {told(hint)}"
+
+
+def _likely(task: TaskReport, outcome: Outcome) -> str:
+    likely = task.probabilities.get(outcome)
+    return outcome.value if likely is None else f"{outcome} (p {likely:.2f})"
 
 
 def _proof(ground: Ground) -> Iterator[str]:
     evidence = ground.evidence
-    by = f", by {showable(evidence.probe, limit=NAME)}" if evidence.probe else ""
+    by = f", by {_named(evidence.probe)}" if evidence.probe else ""
     yield f"  {evidence.outcome}{by}{' (known)' if ground.known else ''}: {showable(evidence.claim, limit=CHARACTERS)}"
     yield from _quoted("submitted", evidence.proof)
     yield from _quoted("came back", evidence.detail)
@@ -53,15 +71,25 @@ def _proof(ground: Ground) -> Iterator[str]:
         yield f"    reproduce: {showable(evidence.reproduce)}"
 
 
+def _named(name: str) -> str:
+    return showable(name, limit=NAME)
+
+
 def _quoted(what: str, foreign: str) -> Iterator[str]:
-    """The beginning of it; a cut says how much was left out."""
+    """Its beginning and its end; a cut says how much was left out."""
     if not foreign.strip():
         return
-    lines = showable(foreign.strip("\n"), limit=CHARACTERS, lines=True).expandtabs(4).split("\n")
+    lines = foreign.strip("\n").split("\n")
+    left_out = len(lines) - HEAD - TAIL
     yield f"    {what}"
-    yield from (f"    │ {line}" for line in lines[:QUOTED])
-    if len(lines) > QUOTED:
-        yield f"    … {counted(len(lines) - QUOTED, 'more line')}"
+    yield from _barred(lines if left_out <= 1 else lines[:HEAD])
+    if left_out > 1:
+        yield f"    … {counted(left_out, 'line')} left out"
+        yield from _barred(lines[-TAIL:])
+
+
+def _barred(lines: Sequence[str]) -> Iterator[str]:
+    return (f"    │ {showable(line.expandtabs(4), limit=WIDE)}" for line in lines)
 
 
 def told(hint: Hint) -> str:

@@ -42,9 +42,14 @@ def test_hostile_text_is_shown_and_bounded():
     assert len("".join(line for line in lines if "reproduce" not in line)) < 40_000
 
 
-def test_a_long_proof_says_how_much_was_left_out():
+def test_a_long_proof_keeps_its_end_and_says_how_much_was_left_out():
     one = evidence(Outcome.FLAKY, detail="\n".join(map(str, range(100))))
-    assert "    … 88 more lines" in told(probed(environment(task("a", Outcome.FLAKY, evidence=[one]))))
+    lines = told(probed(environment(task("a", Outcome.FLAKY, evidence=[one]))))
+    assert lines[5:] == [*(f"    │ {n}" for n in range(8)), "    … 86 lines left out", *(f"    │ {n}" for n in range(94, 100)), lines[-1]]
+
+
+def test_a_probability_stands_beside_its_outcome():
+    assert told(probed(environment(task("a", Outcome.FLAKY, probabilities={"flaky": 0.256}))))[0] == "a: flaky (p 0.26)"
 
 
 def test_an_outcome_without_evidence_is_told_by_the_note_that_explains_it():
