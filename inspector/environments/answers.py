@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from inspector.environments.protocol import Kind, TaskUnderTest, Text, Unreadable
+from inspector.environments.protocol import Grade, Kind, TaskUnderTest, Text, Trouble, Unreadable
 from inspector.environments.rows import Row, unique
 
 PROMPTS = ("prompt", "question", "input", "problem")
 WHOLE = ("reference", "completion", "chosen")  # what a policy would say, as it stands
 LABELS = ("answer", "solution", "ground_truth", "target", "label")  # perhaps less than what the verifier wants to read
+TRIED = 3  # rows, of which one must be paid in a form before the form is taken for all
+T = TypeVar("T")
 FORMS = ("{}", "\\boxed{{{}}}", "<answer>{}</answer>", "#### {}", "The answer is {}.", "```\n{}\n```")
 
 
@@ -33,14 +35,31 @@ class Question:
 
     def task(self, form: str | None) -> TaskUnderTest:
         """As a task; a label becomes a reference in a form that the verifier is known to take."""
-        notes = []
-        reference = self.reference
-        if reference is None and self.labels and form is not None:
-            reference = form.format(self.labels[0])
-        elif reference is None and self.labels:
-            notes.append("the row names a right answer, and the verifier takes it in no form that is known here: no reference")
-        answers = tuple(dict.fromkeys([*([reference] if reference is not None else []), *self.labels]))
-        return TaskUnderTest(self.id, Kind.TEXT, self.text, None if reference is None else Text(reference), answers=answers, notes=tuple(notes))
+        return text_task(self.id, self.text, self.reference, self.labels, form)
+
+
+def text_task(id: str, prompt: str, whole: str | None, labels: Sequence[str], form: str | None) -> TaskUnderTest:
+    """A task in words: its reference is whole, or a label in a form that is taken."""
+    notes = []
+    reference = whole
+    if whole is None and labels and form is not None:
+        reference = form.format(labels[0])
+    elif whole is None and labels:
+        notes.append("the row names a right answer, and the verifier takes it in no form that is known here: no reference")
+    answers = tuple(dict.fromkeys([*([reference] if reference is not None else []), *labels]))
+    return TaskUnderTest(id, Kind.TEXT, prompt, None if reference is None else Text(reference), answers=answers, notes=tuple(notes))
+
+
+def taken_form(labelled: Sequence[tuple[T, str]], grade: Callable[[T, str], Grade]) -> str | None:
+    """The form in which a verifier pays what rows name as right; None where there is none. Raises Unreadable where it cannot be loaded."""
+    for form in FORMS if labelled else ():
+        for each, label in labelled[:TRIED]:
+            said = grade(each, form.format(label))
+            if said.trouble is Trouble.NOT_BUILT:
+                raise Unreadable(f"the verifier cannot be loaded: {said.evidence[-1000:]}")
+            if (said.reward or 0.0) >= 1.0:
+                return form
+    return None
 
 
 def read_questions(rows: Sequence[Row]) -> list[Question]:

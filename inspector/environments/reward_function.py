@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from inspector.environments.answers import FORMS, Question, read_questions
+from inspector.environments.answers import Question, read_questions, taken_form
 from inspector.environments.graders import Grader
 from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble, Unreadable
 from inspector.environments.rows import Row
@@ -16,7 +16,6 @@ from inspector.sandbox.protocol import Backend
 FOLDER = "/srv/verifier"
 CODE_FILES, CODE_BYTES = 2000, 64 << 20
 SIBLING_FILES = 200
-TRIED = 3  # rows on which a form of the right answer must be paid before it is taken for all
 
 
 class RewardFunction:
@@ -47,23 +46,9 @@ class RewardFunction:
 
     @cached_property
     def _tasks(self) -> tuple[TaskUnderTest, ...]:
-        form = self._form()
+        labelled = [(each, each.labels[0]) for each in self._questions.values() if each.reference is None and each.labels]
+        form = taken_form(labelled, lambda each, text: self._graded(each, text, AS_DECLARED))
         return tuple(each.task(form) for each in self._questions.values())
-
-    def _form(self) -> str | None:
-        """The form in which the verifier takes what rows name as right."""
-        labelled = [each for each in self._questions.values() if each.reference is None and each.labels][:TRIED]
-        for form in FORMS if labelled else ():
-            grades = [self._loaded(self._graded(each, form.format(each.labels[0]), AS_DECLARED)) for each in labelled]
-            if any((grade.reward or 0.0) >= 1.0 for grade in grades):
-                return form
-        return None
-
-    @staticmethod
-    def _loaded(grade: Grade) -> Grade:
-        if grade.trouble is Trouble.NOT_BUILT:
-            raise Unreadable(f"the reward function cannot be loaded: {grade.evidence[-1000:]}")
-        return grade
 
     def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
         """Call the function with one prompt, one completion and the row's columns."""

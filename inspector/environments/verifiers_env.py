@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from inspector.environments.answers import taken_form, text_task
 from inspector.environments.graders import Grader
-from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Kind, Submission, TaskUnderTest, Text, Trouble
+from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble
 from inspector.environments.trees import digest
 from inspector.sandbox.protocol import Backend
 
@@ -38,15 +39,20 @@ class VerifiersEnvironment:
 
     def tasks(self) -> Sequence[TaskUnderTest]:
         """The rows. Raises Unreadable where the environment cannot be loaded."""
-        return [_task(index, entry) for index, entry in enumerate(self._said["entries"])]
+        return self._tasks
+
+    @cached_property
+    def _tasks(self) -> tuple[TaskUnderTest, ...]:
+        entries = list(enumerate(self._said["entries"]))
+        labelled = [(index, entry["texts"][0]) for index, entry in entries if entry["texts"]]
+        form = taken_form(labelled, lambda index, text: self._graded(index, text, AS_DECLARED))
+        return tuple(text_task(str(index), entry["question"], None, entry["texts"], form) for index, entry in entries)
 
     def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
         """Score an answer by the environment's rubric."""
         if not isinstance(submission, Text):
             return Grade(None, trouble=Trouble.REFUSED, evidence="an answer in words is graded here")
-        return self._grader.grade({"size": self._size, "index": int(task.id), "text": submission.text}, conditions)
+        return self._graded(int(task.id), submission.text, conditions)
 
-
-def _task(index: int, entry: Mapping[str, Any]) -> TaskUnderTest:
-    texts = tuple(entry["texts"])
-    return TaskUnderTest(str(index), Kind.TEXT, entry["question"], Text(texts[0]) if texts else None, answers=texts)
+    def _graded(self, index: int, text: str, conditions: Conditions) -> Grade:
+        return self._grader.grade({"size": self._size, "index": index, "text": text}, conditions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from inspector.environments.trees import Tree, read_tree
 
 PROMPT_BYTES = 4 << 20
 SEARCHED = 4  # folders deep
+PYTHON = re.compile(r"^\s*FROM\s+\S*?\bpython[:-](\d+)[.-](\d+)", re.MULTILINE | re.IGNORECASE)
 PLUGIN = re.compile(r"\bpytest[-_](?!json-ctrf|json_ctrf|cache)[a-z]")  # of packages that are asked for by name
 BACKGROUND = re.compile(r"\bnohup\b|\bsetsid\b|\bsystemctl\b|\bservice\s+\S+\s+start\b|(?<![&>|])&\s*$", re.MULTILINE)
 
@@ -80,6 +82,9 @@ class TaskFolder:
             yield f"not gradable here: {self.unsupported}"
         elif used := stand_ins(self.test):
             yield f"the verifier's {', '.join(used)} are stood in for, without a network"
+        found = PYTHON.search(self.tree.text("environment/Dockerfile", PROMPT_BYTES)) if "environment/Dockerfile" in self.tree else None
+        if found and (wanted := (int(found[1]), int(found[2]))) != sys.version_info[:2]:
+            yield f"Python {sys.version_info[0]}.{sys.version_info[1]} stands in for {wanted[0]}.{wanted[1]}"
         if "instruction.md" not in self.tree:
             yield "no instruction.md"
 
