@@ -11,7 +11,6 @@ import msgspec
 from inspector.probe.words import Hint, TaskReport
 from inspector.trajectory import Identifier
 
-PACKAGE_BYTES = 256 << 20
 MOST_TASKS = 20_000
 MOST_HINTS = 1000
 FACES = ("auto", "harbor", "rows", "function", "gold_actions")

@@ -62,6 +62,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     enforcement_stop_window: int = 1000
     checks: str = ""  # which of the installed ones judge what arrives: owners, patterns, names, with spaces between; empty means all
     policy_file: str = ""  # empty means inspector/policies/default.toml
+    api_url: str = ""  # of a sandbox worker: where it asks for work
+    prober_key: str = ""  # of a sandbox worker: its key, of role prober
+    sandbox_folder: str = ""  # of a sandbox worker: where packages are unpacked; empty means a folder for temporary files
     log_level: str = "info"
     limits: Limits = Limits()
 

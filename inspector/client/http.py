@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 from urllib.parse import quote
 
 import httpx
@@ -73,7 +73,14 @@ class Api:
         return self.call("DELETE", path)
 
     def send(
-        self, method: str, path: str, *, content: bytes | None = None, headers: Mapping[str, str] | None = None, wait: float = 0.0, **parameters: Parameter
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | Iterable[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+        wait: float = 0.0,
+        **parameters: Parameter,
     ) -> Reply:
         """Call a route with bytes. Raises ApiError for every status of 400 and above, and when there is no answer."""
         wanted = {name: value for name, value in (*parameters.items(), ("wait", wait or None)) if value is not None}
@@ -88,6 +95,24 @@ class Api:
             fault = refusal(reply)
             raise ApiError(reply.status, fault.reason, fault.path, retry_after=response.headers.get("retry-after", ""))
         return reply
+
+    def upload(self, path: str, pieces: Iterable[bytes]) -> Json:
+        """PUT a file, piece by piece; the decoded answer."""
+        return _decoded(self.send("PUT", path, content=pieces, headers={"Content-Type": "application/octet-stream"}))
+
+    def download(self, path: str, into: IO[bytes], *, limit_bytes: int, **parameters: Parameter) -> None:
+        """GET a file, piece by piece. Raises ApiError, also where it is longer than `limit_bytes`."""
+        try:
+            with self._http.stream("GET", path, params=parameters) as response:
+                if response.status_code >= 400:
+                    fault = refusal(Reply(response.status_code, response.headers, response.read()))
+                    raise ApiError(response.status_code, fault.reason, fault.path)
+                for piece in response.iter_bytes(1 << 20):
+                    into.write(piece)
+                    if response.num_bytes_downloaded > limit_bytes:
+                        raise ApiError(response.status_code, f"a file of more than {limit_bytes} bytes", f"GET {path}")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ApiError(0, f"{type(error).__name__}: {error}", f"GET {path}") from error
 
     def pages(self, path: str, listed: str, *, after: str | None = None, limit: int = 200, most: int | None = None, **parameters: Parameter) -> Iterator[Json]:
         """Everything of a keyset list, page by page, at most `most`; `listed` names the field that holds it."""
@@ -200,6 +225,30 @@ class Api:
         """A person's quarantine or release of an environment version or task."""
         body = {"state": state, "note": note} | ({} if sampling_weight is None else {"sampling_weight": sampling_weight})
         return self.put(f"{_place(environment, version, task)}/state", body)
+
+    def scorecard(self, environment: str, version: str, *, after: str | None = None, limit: int = 200) -> Json:
+        """What was last said of each task of a version by its probes, one page of tasks, with counts of all."""
+        return self.get(f"{_place(environment, version, None)}/scorecard", after=after, limit=limit)
+
+    def probes(self, *, most: int | None = None, after: str | None = None) -> Iterator[Json]:
+        """The probes that this project asked for, newest first."""
+        return self.pages("/v1/probes", "probes", after=after, most=most)
+
+    def probe(self, probe: str) -> Json:
+        """A probe as it stands."""
+        return self.get(f"/v1/probes/{_part(probe)}")
+
+    def probed_tasks(self, probe: str, *, after: str | None = None, limit: int = 50) -> Json:
+        """One page of a probe's tasks with their reports, in the order of the version's tasks."""
+        return self.get(f"/v1/probes/{_part(probe)}/tasks", after=after, limit=limit)
+
+    def start_probe(self, environment: str, version: str, wanted: Json) -> Json:
+        """Ask for a probe: {depth, tasks?, budget?, priority}."""
+        return self.post(f"{_place(environment, version, None)}/probes", wanted)
+
+    def cancel_probe(self, probe: str) -> Json:
+        """End a probe before its next task."""
+        return self.post(f"/v1/probes/{_part(probe)}/cancel")
 
     def runs(self) -> Json:
         """All runs of the project."""

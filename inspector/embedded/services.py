@@ -1,4 +1,4 @@
-"""The commands and the environment of our own processes: API, worker, beat and dashboard."""
+"""The commands and the environment of our own processes: API, workers, beat and dashboard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from inspector.embedded.child import Program
 from inspector.embedded.processes import Ladder, Rung
-from inspector.queue import QUEUES
+from inspector.queue import QUEUES, SANDBOX
 from inspector.settings import PREFIX, Settings
 
 PYTHON = (sys.executable, "-P", "-m")  # -P: nothing in the current folder passes for one of our packages
@@ -54,6 +54,24 @@ def beat(settings: Settings, folder: Path) -> Program:
     return Program(name="beat", command=command, environment=environment(settings, folder), folder=folder)
 
 
+def sandbox_worker(settings: Settings, folder: Path, api_url: str, key: str) -> Program:
+    """The one that starts foreign code: it asks the API for work, and gets no address of a database or a store."""
+    options = ["--pool", "prefork", "--concurrency", "1", "--queues", SANDBOX, "--without-gossip", "--without-mingle"]
+    command = [*_celery("sandboxed"), "worker", *options, "--hostname", "sandbox@inspector", "--loglevel", settings.log_level]
+    given = msgspec.structs.replace(
+        settings, database_url="", store_url="", api_url=api_url, prober_key=key, sandbox_folder=settings.sandbox_folder or str(folder / "sandbox")
+    )
+    surroundings = _foreign() | variables(given) | {PREFIX + "BROKER_DIR": str(folder / "broker")}
+    return Program(name=SANDBOX, command=command, environment=surroundings, folder=folder, ladder=WORKER_STOP)
+
+
+def lacks_for_boxes() -> str:
+    """Why no sandbox can be made on this machine; empty where one can."""
+    opening = importlib.import_module("inspector.sandbox.opening")
+    missing: Mapping[str, str] = opening.open_backend().capabilities.missing
+    return "; ".join(f"{what}: {why}" for what, why in missing.items())
+
+
 def dashboard(settings: Settings, folder: Path, api_url: str) -> Program:
     """It speaks HTTP with the API and gets no address of a database, a broker or a store."""
     command = [*PYTHON, "uvicorn", "dashboard.asgi:app", *_uvicorn(settings.host, settings.dashboard_port, settings)]
@@ -69,10 +87,14 @@ def has_dashboard() -> bool:
 
 
 def _dashboard_environment(settings: Settings, api_url: str) -> Mapping[str, str]:
-    foreign = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name == HOSTS}
-    kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="")
+    kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="", prober_key="")
     quiet = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}
-    return foreign | variables(kept) | quiet | {PREFIX + "API_URL": api_url}
+    return _foreign(HOSTS) | variables(kept) | quiet | {PREFIX + "API_URL": api_url}
+
+
+def _foreign(*kept: str) -> dict[str, str]:
+    """Our own environment without what is meant for us, which may be secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) or name in kept}
 
 
 def _uvicorn(host: str, port: int, settings: Settings) -> list[str]:
@@ -80,5 +102,5 @@ def _uvicorn(host: str, port: int, settings: Settings) -> list[str]:
     return [*options, "--host", host, "--port", str(port), "--log-level", settings.log_level]
 
 
-def _celery() -> list[str]:
-    return [*PYTHON, "celery", "-A", "inspector.worker.tasks"]
+def _celery(tasks: str = "tasks") -> list[str]:
+    return [*PYTHON, "celery", "-A", f"inspector.worker.{tasks}"]

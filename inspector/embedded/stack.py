@@ -27,8 +27,8 @@ from inspector.embedded.users import require_named_user, server_user, sockets_fo
 from inspector.settings import Settings
 from inspector.showable import showable
 
-Part = Literal["postgres", "redis", "migrations", "keys", "api", "worker", "beat", "dashboard"]
-ALL: tuple[Part, ...] = ("postgres", "redis", "migrations", "keys", "api", "worker", "beat", "dashboard")
+Part = Literal["postgres", "redis", "migrations", "keys", "api", "worker", "sandbox", "beat", "dashboard"]
+ALL: tuple[Part, ...] = ("postgres", "redis", "migrations", "keys", "api", "worker", "sandbox", "beat", "dashboard")
 SERVER_READY_S = 60.0
 API_READY_S = 60.0
 POLL_S = 0.02
@@ -206,12 +206,23 @@ class Stack:
         """All at once, since each takes a second or two to come up; ready when the API says so."""
         if "worker" in self.parts:
             self.add(services.worker(self.settings, self.data))
+        if "sandbox" in self.parts:
+            self._start_sandbox()
         if "beat" in self.parts:
             self.add(services.beat(self.settings, self.data))
         if "dashboard" in self.parts:
             self._start_dashboard()
         if "api" in self.parts:
             self._await(self.add(services.api(self.settings, self.data, self._api_processes)), self._api_answers, API_READY_S)
+
+    def _start_sandbox(self) -> None:
+        key = self.settings.prober_key or self.keys.get("prober")
+        if lack := services.lacks_for_boxes():
+            self._say(f"no sandbox worker, so probes wait: this machine gives no box ({showable(lack)})")
+        elif key is None:
+            self._say("no sandbox worker, so probes wait: no key of role prober is kept here; give INSPECTOR_PROBER_KEY")
+        else:
+            self.add(services.sandbox_worker(self.settings, self.data, self.api_url, key))
 
     def _start_dashboard(self) -> None:
         if services.has_dashboard():

@@ -18,7 +18,7 @@ from inspector.errors import Unavailable
 from inspector.queue import Doorbell
 from inspector.retention import Keeping
 from inspector.settings import Settings, load
-from inspector.store import groups, look_backs, work
+from inspector.store import groups, look_backs, probe_work, work
 from inspector.store.notices import Waker
 from inspector.store.segments import SegmentReader
 from inspector.store.session import connect, transaction
@@ -39,6 +39,7 @@ class House:
     late: LateAuditor
     bell: Doorbell
     late_bell: Doorbell
+    probe_bell: Doorbell
     waker: Waker
 
     @classmethod
@@ -58,7 +59,7 @@ class House:
         )
         reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
-        bell, late_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE))
+        bell, late_bell, probe_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE, queue.PROBE))
         auditor = Auditor(
             engine,
             reader,
@@ -70,7 +71,7 @@ class House:
             late=late_bell.ring,
             alarms=alarms,
         )
-        return cls(settings, engine, auditor, LateAuditor(auditor), bell, late_bell, waker)
+        return cls(settings, engine, auditor, LateAuditor(auditor), bell, late_bell, probe_bell, waker)
 
     def close(self) -> None:
         """End every connection."""
@@ -95,9 +96,12 @@ class House:
             look_back.keep(session, look_backs.left(session, self.settings.lease_s))
         with transaction(self.engine) as session:
             waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}
+            probes_wait = probe_work.may_be_claimed(session)
         for bell, found in waiting.items():
             if found.waiting > 0 or found.overdue > 0:
                 bell.ring()
+        if probes_wait:
+            self.probe_bell.ring()
         self.late.give_up()  # last: where one group fails here, the bells are rung all the same
 
 

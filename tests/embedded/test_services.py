@@ -33,3 +33,12 @@ def test_the_dashboard_gets_no_address_of_database_broker_or_store(tmp_path: Pat
 def test_one_worker_serves_every_queue(tmp_path: Path) -> None:
     command = services.worker(Settings(), tmp_path).command
     assert command[command.index("--queues") + 1].split(",") == list(QUEUES.values())
+
+
+def test_the_sandbox_worker_gets_no_address_of_database_or_store(tmp_path: Path) -> None:
+    given = services.sandbox_worker(SETTINGS, tmp_path, "http://api", "ins_key")
+    assert not any("secret" in value or value == "file:///s" for value in given.environment.values())
+    told = settings.load(given.environment)
+    assert (told.api_url, told.prober_key, told.redis_url, told.database_url) == ("http://api", "ins_key", "redis://r", "")
+    assert given.command[given.command.index("--queues") + 1] == "sandbox"
+    assert "ins_key" not in " ".join(given.command)

@@ -34,8 +34,8 @@ from inspector.api.wire_probes import (
     ScoreLine,
     Spent,
 )
-from inspector.assignments import PACKAGE_BYTES
 from inspector.errors import TooLarge, Unknown
+from inspector.packing import PACKAGE_BYTES
 from inspector.store import artifacts, environments, packages, probes
 from inspector.store.packages import Package, Registered
 from inspector.store.probes import OVER, Asked, Budget, Priority, Probe, TaskOfProbe
