@@ -74,6 +74,7 @@ class BubblewrapBox:
 
     def _launch(self, options: Sequence[str], command: Sequence[str], talk: Talk, streams: dict[int, int]) -> Running:
         try:
+            self.group.forgive(self.plan.limits)
             return launch(self.program, options, command, streams, self.group, self.plan.limits, self.name)
         except Broken as error:
             let_go(streams)

@@ -123,6 +123,14 @@ class Group:
         if "memory" not in self.unified:
             _put(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
+    def counted(self) -> int:
+        """Processes that count against the limit: the living, and the dead whom the machine's init has not buried yet."""
+        return int(_get(self.folders["pids"] / "pids.current"))
+
+    def forgive(self, limits: Limits) -> None:
+        """Let those who are dead now not count against a command that starts; nobody lives here then. Raises OSError."""
+        _put(self.folders["pids"] / "pids.max", str(limits.pids + self.counted()))
+
     def pids(self) -> list[int]:
         """Who is in."""
         return sorted({pid for folder in dict.fromkeys(self.folders.values()) for pid in members(folder)})

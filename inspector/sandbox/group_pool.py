@@ -23,9 +23,7 @@ class GroupPool:
 
     def take(self, limits: Limits) -> Group:
         """A group under these limits, with nobody in it. Raises Broken."""
-        try:
-            group = self.free.pop()
-        except IndexError:
+        if (group := self._emptied()) is None:
             return self.cgroups.make(self.name(), limits)
         try:
             group.limit(limits)
@@ -33,6 +31,17 @@ class GroupPool:
             group.remove()
             return self.cgroups.make(self.name(), limits)
         return group
+
+    def _emptied(self) -> Group | None:
+        """The group that waits longest; none if its dead are not buried yet, for they count as processes."""
+        try:
+            group = self.free.popleft()
+        except IndexError:
+            return None
+        if group.counted() == 0:
+            return group
+        self.free.append(group)
+        return None
 
     def give(self, group: Group) -> None:
         """Take a group back, and end who is still in it. Raises Broken."""

@@ -15,6 +15,7 @@ from inspector.sandbox.protocol import Broken, Refused
 
 FIRST_SOURCE = 64  # descriptors that a child gets are copied up here first, so that none overwrites another
 CHUNK = 1 << 16
+END_S = 20.0  # for the kernel to end what was killed
 
 
 @dataclass(slots=True)
@@ -25,18 +26,21 @@ class Child:
     pidfd: int
     reaped: int | None = None  # what waitid said
 
-    def wait(self, timeout_s: float | None) -> int | None:
+    def wait(self, timeout_s: float) -> int | None:
         """Its exit code, negative for a signal; None if it still runs after that time."""
         if self.reaped is None and ready(self.pidfd, timeout_s):
             self.reaped = reap(self.pidfd)
         return self.reaped
 
     def close(self) -> None:
-        """Kill it if it still runs, and forget it."""
-        if self.reaped is None:
-            send(self.pidfd, signal.SIGKILL)
-            self.wait(None)
-        os.close(self.pidfd)
+        """Kill it if it still runs, and forget it. Raises Broken."""
+        try:
+            if self.reaped is None:
+                send(self.pidfd, signal.SIGKILL)
+                if self.wait(END_S) is None:
+                    raise Broken(f"process {self.pid} does not end")
+        finally:
+            os.close(self.pidfd)
 
 
 def start(argv: Sequence[str], descriptors: Mapping[int, int], environment: Mapping[str, str]) -> Child:
@@ -68,11 +72,11 @@ def _inheritable() -> list[int]:
     return found
 
 
-def ready(descriptor: int, timeout_s: float | None) -> bool:
+def ready(descriptor: int, timeout_s: float) -> bool:
     """Wait until it can be read: a pipe has bytes or its end, a process has ended."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(None if timeout_s is None else max(0, int(timeout_s * 1000 + 0.999))))
+    return bool(poll.poll(max(0, int(timeout_s * 1000 + 0.999))))
 
 
 def reap(pidfd: int) -> int:

@@ -30,7 +30,10 @@ OVER = b"the session was ended by what ran in it\n"
 
 @dataclass(slots=True)
 class Session(BubblewrapBox):
-    """A box whose processes live on between commands. It starts with its first command, and is over when what runs in it ends it."""
+    """A box whose processes live on between commands. It starts with its first command, and is over when what runs in it ends it.
+
+    What was left running may lie about later commands too, so a verifier is run in a box of its own.
+    """
 
     running: Running | None = None
     control: socket.socket | None = None
