@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 import pytest
@@ -104,6 +105,16 @@ def test_a_layer_that_is_not_there_is_refused(boxes, tmp_path):
 def test_a_network_that_the_operator_does_not_give_is_refused(boxes):
     with pytest.raises(Refused, match="network"):
         boxes.create(network=Network.ON)
+
+
+def test_a_network_that_the_operator_gives_is_the_machine_s(tmp_path, boxes):
+    backend = open_backend(tmp_path, network=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ask = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 5)"
+        with backend.create(network=Network.ON) as box:
+            assert box.run(["python3", "-c", ask]).ok
+        with backend.create() as box:
+            assert not box.run(["python3", "-c", ask]).ok
 
 
 @pytest.mark.parametrize("path", ["relative", "/a/../../b", "/", "/nul\0", "/usr/bin/env", "/proc/1/x", "/dev/x"])
