@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from inspector.cli import auditing, checks, decisions, demo, environments, keys, login, posting, probing, runs, serving, status
+from inspector.cli import auditing, checks, decisions, demo, environments, keys, login, posting, probes, probing, runs, serving, status
 
 app = typer.Typer(
     name="inspector",
@@ -24,6 +24,7 @@ app.command("login")(login.offer_login)
 app.command("post")(posting.post_files)
 app.add_typer(decisions.app, name="decisions")
 app.add_typer(environments.app, name="environments")
+app.add_typer(probes.app, name="probes")
 app.add_typer(runs.app, name="runs")
 app.add_typer(keys.app, name="keys")
 app.add_typer(serving.db, name="db")

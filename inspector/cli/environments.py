@@ -1,4 +1,4 @@
-"""`inspector environments`: what their owners declare, and a person's quarantine and release."""
+"""`inspector environments`: what their owners declare and register, and a person's quarantine and release."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from inspector.cli import registering
 from inspector.cli.inputs import Json, environment_version
 from inspector.cli.output import json_line, say, table
 from inspector.cli.service import Data, Key, Url, connected
@@ -15,7 +16,8 @@ from inspector.client import Api
 from inspector.local.declared import read_file
 from inspector.task import Declaration, NamedDeclaration, State
 
-app = typer.Typer(help="Environments: declarations and states.", no_args_is_help=True)
+app = typer.Typer(help="Environments: declarations, packages and states.", no_args_is_help=True)
+app.command("register")(registering.register)
 
 Place = Annotated[str, typer.Argument(metavar="TEAM/NAME@VERSION")]
 Task = Annotated[str | None, typer.Option("--task", help="One task of it alone.")]

@@ -226,6 +226,10 @@ class Api:
         body = {"state": state, "note": note} | ({} if sampling_weight is None else {"sampling_weight": sampling_weight})
         return self.put(f"{_place(environment, version, task)}/state", body)
 
+    def register(self, environment: str, version: str, package: Json) -> Json:
+        """Say of which uploaded tar a version is made: {artifact, face, entry?, dataset?}."""
+        return self.put(f"{_place(environment, version, None)}/package", package)
+
     def scorecard(self, environment: str, version: str, *, after: str | None = None, limit: int = 200) -> Json:
         """What was last said of each task of a version by its probes, one page of tasks, with counts of all."""
         return self.get(f"{_place(environment, version, None)}/scorecard", after=after, limit=limit)
