@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from inspector.environments.answers import Question, read_questions, taken_form
+from inspector.environments.code import FOLDER, find_code, placed
 from inspector.environments.graders import Grader
-from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble, Unreadable
+from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble
 from inspector.environments.rows import Row
-from inspector.environments.trees import digest, read_file, read_tree
+from inspector.environments.trees import digest
 from inspector.sandbox.protocol import Backend
-
-FOLDER = "/srv/verifier"
-CODE_FILES, CODE_BYTES = 2000, 64 << 20
-SIBLING_FILES = 200
 
 
 class RewardFunction:
@@ -27,7 +24,7 @@ class RewardFunction:
         self._files = files
         self._questions = {each.id: each for each in read_questions(rows)}
         setup = {"folder": FOLDER, "module": name, "function": function}
-        self._grader = Grader(backend, "reward_function", setup, {f"{FOLDER}/{path}": data for path, data in files.items()})
+        self._grader = Grader(backend, "reward_function", setup, placed(files))
 
     @cached_property
     def version(self) -> str:
@@ -58,31 +55,3 @@ class RewardFunction:
 
     def _graded(self, question: Question, text: str, conditions: Conditions) -> Grade:
         return self._grader.grade({"prompt": question.prompt, "columns": question.columns, "text": text}, conditions)
-
-
-def find_code(module: str, folder: Path) -> tuple[Mapping[str, bytes], str]:
-    """The files that a box needs to import a module, and its name there; none for what is installed beside us. Raises Unreadable."""
-    if module.endswith(".py"):
-        path = folder / module
-        if not path.is_file():
-            raise Unreadable(f"no file {module!r:.200}")
-        return dict(_siblings(path.parent)), path.stem
-    head = module.split(".")[0]
-    if (folder / head).is_dir():
-        tree = read_tree(folder / head, files=CODE_FILES, size=CODE_BYTES)
-        return {f"{head}/{file.path}": tree.read(file.path) for file in tree.files if _wanted(file.path)}, module
-    if (folder / f"{head}.py").is_file():
-        return dict(_siblings(folder)), module
-    return {}, module
-
-
-def _wanted(path: str) -> bool:
-    return not any(part.startswith(".") or part == "__pycache__" for part in PurePosixPath(path).parts)
-
-
-def _siblings(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Python files of one folder, which may import each other."""
-    names = sorted(path.name for path in folder.iterdir() if path.suffix == ".py" and not path.is_symlink())
-    if len(names) > SIBLING_FILES:
-        raise Unreadable(f"{folder.name}: more than {SIBLING_FILES} Python files beside the reward function")
-    return ((name, read_file(folder, name, CODE_BYTES)) for name in names)

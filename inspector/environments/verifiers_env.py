@@ -1,12 +1,17 @@
-"""Environments of the verifiers library; library and environment are imported inside boxes only, and answers are single turns."""
+"""Environments of the verifiers library; library and environment are imported inside boxes only, and answers are single turns.
+
+An environment is installed, or lies in the working folder: as a module or package of its name, or in `environments/NAME/` as the library lays them out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from inspector.environments.answers import taken_form, text_task
+from inspector.environments.code import FOLDER, find_code, placed
 from inspector.environments.graders import Grader
 from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble
 from inspector.environments.trees import digest
@@ -18,10 +23,14 @@ SIZE = 20  # rows
 class VerifiersEnvironment:
     """One installed environment: its first rows."""
 
-    def __init__(self, name: str, backend: Backend, *, size: int = SIZE) -> None:
+    def __init__(self, name: str, backend: Backend, *, size: int = SIZE, folder: Path | None = None) -> None:
+        module = name.rpartition("/")[2].partition("@")[0].replace("-", "_").lower()
+        here = folder or Path.cwd()
+        laid_out = here / "environments" / module
+        self._files, _ = find_code(module, laid_out if laid_out.is_dir() else here)
         self.id = f"verifiers:{name}"
         self._size = size
-        self._grader = Grader(backend, "verifiers_env", {"id": name})
+        self._grader = Grader(backend, "verifiers_env", {"id": name, "folder": FOLDER}, placed(self._files))
 
     @cached_property
     def _said(self) -> Mapping[str, Any]:
@@ -34,8 +43,9 @@ class VerifiersEnvironment:
 
     @property
     def verifier_digest(self) -> str:
-        """sha256 of the environment's name and kind."""
-        return digest([(self.id.encode(), self._said["source"].encode())])
+        """sha256 of the environment's name and kind, and of its code where it is not installed."""
+        code = [(path.encode(), data) for path, data in sorted(self._files.items())]
+        return digest([(self.id.encode(), self._said["source"].encode()), *code])
 
     def tasks(self) -> Sequence[TaskUnderTest]:
         """The rows. Raises Unreadable where the environment cannot be loaded."""

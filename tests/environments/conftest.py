@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ collect_ignore = ["lint"]
 TASK = {
     "task.toml": 'schema_version = "1.4"\n\n[agent]\ntimeout_sec = 60.0\n\n[verifier]\ntimeout_sec = 60.0\n',
     "instruction.md": "Write the sum of /app/numbers.txt to /app/sum.txt.\n",
-    "environment/Dockerfile": "FROM python:3.11-slim\nWORKDIR /app\nCOPY numbers.txt .\n",
+    "environment/Dockerfile": f"FROM python:3.{sys.version_info.minor}-slim\nWORKDIR /app\nCOPY numbers.txt .\n",
     "environment/numbers.txt": "40\n2\n",
     "solution/solve.sh": "#!/bin/bash\nawk '{ sum += $1 } END { print sum }' numbers.txt > /app/sum.txt\n",
     "tests/test.sh": '#!/bin/bash\nif [ "$(cat /app/sum.txt)" = 42 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n',

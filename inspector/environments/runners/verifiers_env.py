@@ -5,9 +5,11 @@
 import asyncio
 import inspect
 import itertools
+import sys
 
 
 def load(setup):
+    sys.path.insert(0, setup["folder"])
     import verifiers
 
     if hasattr(verifiers, "load_environment"):  # before the stack of verifiers.v1
