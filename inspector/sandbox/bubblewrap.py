@@ -25,7 +25,7 @@ class Bubblewrap:
     """Makes boxes on this machine. Safe to use after a fork; each process has a stage of its own."""
 
     def __init__(self, folder: Path | None = None, *, network: bool = False) -> None:
-        self._store = stage.store(folder)
+        self._folder = folder
         self._network = frozenset(Network) if network else frozenset({Network.OFF})
         self._stage: Stage | None = None
         self._lock = threading.RLock()
@@ -79,7 +79,7 @@ class Bubblewrap:
         try:
             make_disk(disk, limits, USER)
             plan = Plan(self._seen(layers, here), limits, network, {**here.root.variables, **environment}, cwd)
-            return kind(name, program, here.root, self._store, disk, group, here.groups, plan, {sys.executable: here.root.python})
+            return kind(name, program, here.root, here.store, disk, group, here.groups, plan, {sys.executable: here.root.python})
         except (OSError, Refused) as error:
             stage.clear(disk)
             group.remove()
@@ -88,7 +88,7 @@ class Bubblewrap:
     def _standing(self) -> Stage:
         with self._lock:
             if self._stage is None or self._stage.pid != os.getpid():
-                self._stage = stage.raise_stage(self._store, USER, cgroups.here())
+                self._stage = stage.raise_stage(self._folder, USER, cgroups.here())
                 atexit.register(self._stage.close)
             return self._stage
 

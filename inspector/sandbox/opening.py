@@ -11,7 +11,7 @@ from inspector.sandbox.protocol import Backend
 def open_backend(folder: Path | None = None, *, network: bool = False) -> Backend:
     """Boxes of this machine, by bubblewrap.
 
-    `folder` keeps the layers; without one they are kept where all processes of this machine share them. Boxes may ask for the
-    machine's network only where `network` says so. What the machine lacks is told by `capabilities.missing`.
+    `folder` keeps the layers for whoever opens it again; without one they go with this process. Boxes may ask for the machine's
+    network only where `network` says so. What the machine lacks is told by `capabilities.missing`.
     """
     return Bubblewrap(folder, network=network)

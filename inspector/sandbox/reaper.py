@@ -29,7 +29,8 @@ def reap(folder: Path | None = None) -> list[str]:
             if _dead(group.name, here) == owner:
                 cgroups.remove(group)
         stage.clear(stage.PLACE / owner)
-    _clear_half_made(stage.store(folder), here)
+    if folder is not None:
+        _clear_half_made(folder / "layers", here)
     return dead
 
 

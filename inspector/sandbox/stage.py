@@ -21,11 +21,6 @@ PLACE = Path("/var/tmp/boxes")  # noqa: S108 - seen by what runs in a box, so it
 SEPARATOR = "-"
 
 
-def store(folder: Path | None) -> Path:
-    """Where layers are kept."""
-    return (folder or PLACE) / "layers"
-
-
 def owner_name(pid: int | None = None) -> str:
     """Names a living process for good: where its number counts, its number, and when it started."""
     pid = pid or os.getpid()
@@ -54,6 +49,7 @@ class Stage:
     root: Root
     cgroups: Cgroups
     windows: Mapping[str, Path]  # place in a box -> where its content is seen
+    store: Path  # of layers
     groups: GroupPool = field(init=False)
     stores: dict[Path, Path] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -91,8 +87,8 @@ class Stage:
                 self.folder.parent.rmdir()
 
 
-def raise_stage(kept: Path, user: int, groups: Cgroups) -> Stage:
-    """Make the folder of this process. Raises Broken."""
+def raise_stage(kept: Path | None, user: int, groups: Cgroups) -> Stage:
+    """Make the folder of this process. Layers are kept in the folder `kept`, or with the stage, and then they go with it. Raises Broken."""
     name = owner_name()
     folder = PLACE / name / str(next(_numbers))
     try:
@@ -101,12 +97,13 @@ def raise_stage(kept: Path, user: int, groups: Cgroups) -> Stage:
         (folder / "r").mkdir(parents=True)
         folder.parent.chmod(0o711)
         folder.chmod(0o711)
-        kept.mkdir(parents=True, exist_ok=True)
-        kept.chmod(0o711)
+        store = (kept or folder) / "layers"
+        store.mkdir(parents=True, exist_ok=True)
+        store.chmod(0o711)
         windows = {inside: folder / f"p{number}" for number, (_, inside) in enumerate(Python.ours().binds)}
         for outside, inside in Python.ours().binds:
             _show(Path(outside), windows[inside])
-        return Stage(name, folder, build(folder / "r", user, windows.__getitem__), groups, windows)
+        return Stage(name, folder, build(folder / "r", user, windows.__getitem__), groups, windows, store)
     except OSError as error:
         raise Broken(f"no place for boxes: {error}") from error
 
