@@ -296,6 +296,19 @@ def test_one_bad_folder_does_not_hide_the_others(opened, folder, tmp_path):
     assert environment.grade(good, good.reference).reward == 1.0
 
 
+def test_an_instruction_without_end_is_one_unread_task(opened, folder, tmp_path):
+    folder({"instruction.md": "x" * (5 << 20)}, name="all/long")
+    folder(name="all/sound")
+    environment = opened(tmp_path / "all")
+    long, sound = environment.tasks()
+    assert (long.read, sound.read) == (False, True)
+    assert environment.grade(long, Script("")).trouble is Trouble.NOT_BUILT
+
+
+def test_more_processors_than_there_are_are_no_refusal(grade):
+    assert grade(**{"task.toml": "[environment]\ncpus = 64\nmemory_mb = 4096\nstorage_mb = 20480\n"}).reward == 1.0
+
+
 def test_links_out_of_the_folder_are_left_out(opened, folder):
     root = folder({"environment/Dockerfile": "FROM python:3.11-slim\nWORKDIR /app\nCOPY . .\n"})
     os.symlink("/etc/passwd", root / "environment" / "passwd")

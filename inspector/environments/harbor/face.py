@@ -59,7 +59,15 @@ class HarborEnvironment:
 
     @cached_property
     def _tasks(self) -> tuple[TaskUnderTest, ...]:
-        return tuple(folder.task() for folder in self._folders.values())
+        return tuple(self._task(folder) for folder in self._folders.values())
+
+    def _task(self, folder: TaskFolder | Unread) -> TaskUnderTest:
+        """One task; what turns out to be unreadable hides none of the others."""
+        try:
+            return folder.task()
+        except Unreadable as error:
+            unread = self._folders[folder.id] = Unread(folder.id, folder.tree.root if isinstance(folder, TaskFolder) else folder.root, str(error))
+            return unread.task()
 
     def tasks(self) -> Sequence[TaskUnderTest]:
         """By their paths."""
@@ -70,9 +78,9 @@ class HarborEnvironment:
         folder = self._folders[task.id]
         if isinstance(folder, Unread):
             return Grade(None, trouble=Trouble.NOT_BUILT, evidence=folder.reason)
-        if folder.unsupported:
-            return Grade(None, trouble=Trouble.NOT_BUILT, evidence=folder.unsupported)
         try:
+            if folder.unsupported:
+                return Grade(None, trouble=Trouble.NOT_BUILT, evidence=folder.unsupported)
             return _Grading(folder, self._backend, self._state, conditions).grade(submission)
         except (NotBuilt, Unreadable) as error:
             return Grade(None, trouble=Trouble.NOT_BUILT, evidence=str(error))
