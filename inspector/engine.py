@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from inspector.check import Baselines, Batch, Check, Declaration, Finding, Group, History, Inconclusive, NotAssessed, Span, Trajectory, misfit
+from inspector.check import Baselines, Batch, Check, Declaration, Finding, Group, History, Inconclusive, NotAssessed, Probed, Span, Trajectory, misfit
 from inspector.showable import showable
 from inspector.verdict import Outcome
 
@@ -25,6 +25,7 @@ FINDINGS = 100  # of one check on one subject; the rest is not read, and a note 
 
 _NO_BASELINES = Baselines()
 _UNDECLARED = Declaration()
+_NEVER_PROBED = Probed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Needs:
     declarations: Sequence[Declaration] = ()  # aligned with the subjects; empty where nobody declared anything
     history: History = field(default_factory=History)
     baselines: Mapping[tuple[str, str], Baselines] = field(default_factory=dict)  # by environment id and version
+    probed: Mapping[str, Probed] = field(default_factory=dict)  # by key of the trajectory; those whose task was never probed are not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ def _columns(needs: Needs, subjects: Sequence[Trajectory]) -> _Columns:
         Declaration: needs.declarations or [_UNDECLARED] * len(subjects),
         Baselines: [needs.baselines.get((subject.environment.id, subject.environment.version), _NO_BASELINES) for subject in subjects],
         History: [needs.history] * len(subjects),
+        Probed: [needs.probed.get(subject.key, _NEVER_PROBED) for subject in subjects] if needs.probed else [_NEVER_PROBED] * len(subjects),
     }
 
 

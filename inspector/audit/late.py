@@ -117,10 +117,10 @@ class LateAuditor:
     def _run(self, claim: Claim, checks: Sequence[Check], opened: Sequence[Opened], group: Group) -> Assessment:
         contents = [subjects.content_of(t, one.subject.task) for t, one in zip(group.trajectories, opened, strict=True)]
         with transaction(self._engine) as session:
-            history = subjects.needs(session, claim.project, checks, opened, group.trajectories, contents).history
+            needs = subjects.needs(session, claim.project, checks, opened, group.trajectories, contents)
             first = group.trajectories[0].environment
             baselines = self._auditor.usual.of(session, claim.project, {(first.id, first.version)}) if usual.needed(checks) else {}
-        [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], history, baselines))
+        [assessment] = checks_engine.run_groups(checks, [group], Needs([opened[0].declaration], needs.history, baselines, needs.probed))
         return assessment
 
     def _checks(self, session: Session, claim: Claim, members: Sequence[Member]) -> list[Check]:

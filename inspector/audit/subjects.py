@@ -10,10 +10,10 @@ from sqlmodel import Session
 
 from inspector import gates
 from inspector.amend import amended
-from inspector.check import Check, History, Twin
+from inspector.check import Check, History, Probed, Twin
 from inspector.engine import Assessment, Needs
 from inspector.signatures.transcript import content_hash
-from inspector.store import environments, groups, patches, trajectories
+from inspector.store import environments, groups, patches, probes, trajectories
 from inspector.store.segments import SegmentReader
 from inspector.store.stretches import CorruptSegment
 from inspector.store.trajectories import Subject
@@ -102,12 +102,22 @@ def content_of(trajectory: Trajectory, task: int) -> int:
 
 def needs(session: Session, project: int, checks: Iterable[Check], opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:
     """What these checks may ask for of one project's block."""
-    if not any(History in check.needs for check in checks):
-        return Needs([o.declaration for o in opened])
+    asked = {need for check in checks for need in check.needs}
+    history = _history(session, project, opened, read, contents) if History in asked else History()
+    return Needs([o.declaration for o in opened], history, probed=_probed(session, opened) if Probed in asked else {})
+
+
+def _probed(session: Session, opened: Sequence[Opened]) -> dict[str, Probed]:
+    said = probes.said(session, {o.subject.task for o in opened})
+    known = {task: Probed(frozenset(one.outcomes), f"/v1/probes/{one.probe}") for task, one in said.items()}
+    return {str(o.subject.key): known[o.subject.task] for o in opened if o.subject.task in known}
+
+
+def _history(session: Session, project: int, opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> History:
     twins: dict[str, Sequence[Twin]] = {t.key: found for t, found in zip(read, twins_of(session, project, opened, contents), strict=True) if found}
     tasks = groups.tasks_of(session, {o.subject.group_id for o in opened if o.subject.group_id is not None})
     of_group = {t.key: tasks[o.subject.group_id] for t, o in zip(read, opened, strict=True) if o.subject.group_id is not None}
-    return Needs([o.declaration for o in opened], History(twins, of_group))
+    return History(twins, of_group)
 
 
 def twins_of(session: Session, project: int, opened: Sequence[Opened], contents: Sequence[int]) -> list[list[Twin]]:

@@ -12,7 +12,7 @@ import msgspec
 
 from inspector.check.examples import Example
 from inspector.check.findings import Inconclusive
-from inspector.check.subjects import FAST_NEEDS, LATE_NEEDS, SUBJECTS, Baselines, Batch, Group
+from inspector.check.subjects import FAST_NEEDS, LATE_NEEDS, SUBJECTS, Baselines, Batch, Group, Probed
 from inspector.errors import MisusedCheck, NotAssessed
 from inspector.task import Declaration
 from inspector.trajectory import Trajectory
@@ -137,9 +137,9 @@ def _need(function: str, subject: type, kind: Any) -> type:
     need: Any = get_args(kind)[0] if per_trajectory else kind
     if need not in FAST_NEEDS + LATE_NEEDS:
         raise MisusedCheck(f"{function}: nobody provides {kind!r}")
-    if per_trajectory != (subject is Batch and need in (Declaration, Baselines)):
+    if per_trajectory != (subject is Batch and need in (Declaration, Baselines, Probed)):
         raise MisusedCheck(
-            f"{function}: only a check of Batch takes Sequence[Declaration] and Sequence[Baselines], and it takes them so, one for each trajectory"
+            f"{function}: only a check of Batch takes Sequence[Declaration], Sequence[Baselines] and Sequence[Probed], and so it takes them"
         )
     kept: type = need
     return kept

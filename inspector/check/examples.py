@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from inspector.check.subjects import Baselines, History
+from inspector.check.subjects import Baselines, History, Probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,11 @@ class Example:
     declaration: Mapping[str, Any] = field(default_factory=dict)
     history: History = field(default_factory=History)
     baselines: Baselines = field(default_factory=Baselines)
+    probed: Probed = field(default_factory=Probed)
 
 
 def example(name: str, *posted: Mapping[str, Any], **needs: Any) -> Example:
-    """An example from envelopes as they would be posted; needs are declaration, history and baselines. The name says why it is clean or flagged."""
+    """An example from envelopes as they would be posted; needs are declaration, history, baselines and probed. The name says why it is clean or flagged."""
     return Example(name, posted, **needs)
 
 

@@ -80,6 +80,21 @@ class Baselines:
         return self._models[name]
 
 
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What the last probe that could tell said of a trajectory's task."""
+
+    said: frozenset[str] | None = None  # its outcomes, as `exploitable`; None where the task was never probed
+    address: str = ""  # of the probe
+
+    @property
+    def outcomes(self) -> frozenset[str]:
+        """What was said; raises NotAssessed where the task was never probed."""
+        if self.said is None:
+            raise NotAssessed("probe: none yet")
+        return self.said
+
+
 class Sandbox:
     """A place to run foreign code; the need for it puts a check in the late lane."""
 
@@ -89,5 +104,5 @@ class Judge:
 
 
 SUBJECTS: tuple[type, ...] = (Trajectory, Batch, Group)
-FAST_NEEDS: tuple[type, ...] = (Declaration, Baselines, History)
+FAST_NEEDS: tuple[type, ...] = (Declaration, Baselines, History, Probed)
 LATE_NEEDS: tuple[type, ...] = (Sandbox, Judge)

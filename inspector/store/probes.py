@@ -94,10 +94,10 @@ class Latest(NamedTuple):
     probed_at: datetime
 
 
-class Suspected(NamedTuple):
-    """What a check may know of a task that was probed."""
+class Said(NamedTuple):
+    """What the last probe that could tell said of a task."""
 
-    outcomes: frozenset[str]
+    outcomes: Sequence[str]
     probe: UUID
 
 
@@ -186,13 +186,12 @@ def latest_counts(session: Session, environment_version: int) -> tuple[int, dict
     return int(probed), dict(rows.fetchall())
 
 
-def suspected(session: Session, tasks: Iterable[int], outcomes: Sequence[str]) -> dict[int, Suspected]:
-    """Of these tasks, those of which one of these outcomes was said last."""
+def said(session: Session, tasks: Iterable[int]) -> dict[int, Said]:
+    """Of those of these tasks that were probed: what was said last."""
     rows = driver(session).execute(
-        "SELECT t.id, w.outcomes, w.probe FROM task t JOIN probe_work w ON w.id = t.probed WHERE t.id = ANY(%s) AND w.outcomes && %s::text[]",
-        (sorted(set(tasks)), list(outcomes)),
+        "SELECT t.id, w.outcomes, w.probe FROM task t JOIN probe_work w ON w.id = t.probed WHERE t.id = ANY(%s)", (sorted(set(tasks)),)
     )
-    return {task: Suspected(frozenset(found), probe) for task, found, probe in rows.fetchall()}
+    return {task: Said(outcomes, probe) for task, outcomes, probe in rows.fetchall()}
 
 
 def kept(session: Session, tasks: Sequence[int], limit: int) -> dict[int, list[UUID]]:

@@ -9,7 +9,22 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 import msgspec
 
-from inspector.check import LATE_NEEDS, Baselines, Batch, Check, Declaration, Example, Finding, Group, History, Inconclusive, NotAssessed, misfit, text_at
+from inspector.check import (
+    LATE_NEEDS,
+    Baselines,
+    Batch,
+    Check,
+    Declaration,
+    Example,
+    Finding,
+    Group,
+    History,
+    Inconclusive,
+    NotAssessed,
+    Probed,
+    misfit,
+    text_at,
+)
 from inspector.task import LimitsDeclaration, RewardDeclaration
 from inspector.testing.episodes import admitted, odd_trajectories
 from inspector.trajectory import Trajectory
@@ -83,6 +98,7 @@ class _Case:
     declaration: Declaration = field(default_factory=Declaration)
     history: History = field(default_factory=History)
     baselines: Baselines = field(default_factory=Baselines)
+    probed: Probed = field(default_factory=Probed)
 
 
 class _Answer(NamedTuple):
@@ -121,9 +137,14 @@ def _answer(check: Check, case: _Case) -> _Answer:
 
 
 def _call(check: Check, cases: Sequence[_Case]) -> Any:
-    given: Mapping[type, Any] = {Declaration: cases[0].declaration, History: cases[0].history, Baselines: cases[0].baselines}
+    given: Mapping[type, Any] = {Declaration: cases[0].declaration, History: cases[0].history, Baselines: cases[0].baselines, Probed: cases[0].probed}
     if check.subject is Batch:
-        given = {Declaration: [case.declaration for case in cases], History: cases[0].history, Baselines: [case.baselines for case in cases]}
+        given = {
+            Declaration: [case.declaration for case in cases],
+            History: cases[0].history,
+            Baselines: [case.baselines for case in cases],
+            Probed: [case.probed for case in cases],
+        }
         subject: Any = Batch([case.trajectories[0] for case in cases])
     elif check.subject is Group:
         subject = Group(cases[0].name, cases[0].trajectories)
@@ -176,7 +197,7 @@ def _example(shown: Example, expected: Outcome, kind: str) -> _Case:
     with _Noting(f"while reading the {name}"):
         posted = tuple(admitted(envelope) for envelope in shown.posted)
         declaration = msgspec.convert(shown.declaration, Declaration)
-    return _Case(name, posted, expected, declaration, shown.history, shown.baselines)
+    return _Case(name, posted, expected, declaration, shown.history, shown.baselines, shown.probed)
 
 
 def _odd(check: Check) -> Iterator[_Case]:

@@ -243,12 +243,17 @@ def test_a_probe_is_never_laxer_than_a_person_and_a_release_after_it_stands(regi
 def test_trajectories_of_a_suspect_task_are_audited_again(registered: House) -> None:
     registered.post(*(envelope(id=f"t{at}", environment={"id": "acme/rows", "version": "1"}, task={"id": "a"}, group=None, run=None) for at in range(3)))
     registered.audit()
+    assert registered.get("/v1/trajectories/by-id/t0").json()["summary"]["verdict"] == "accept"
     start(registered)
     list_tasks(registered, "a", "b")
     work_off(registered, a=(Outcome.EXPLOITABLE,))
     with transaction(registered.engine) as session:
         assert driver(session).execute("SELECT count(*), min(priority) FROM work").fetchone() == (3, 10)
     assert registered.audit() == 3
+    for at in range(3):
+        now = registered.get(f"/v1/trajectories/by-id/t{at}").json()
+        assert (now["summary"]["verdict"], now["summary"]["action"], now["summary"]["cause"]) == ("flag", "keep", "verifier_defect")
+        assert [finding["check"] for finding in now["findings"]] == ["builtin/scored_by_a_verifier_that_a_probe_broke"]
 
 
 # --- who may ----------------------------------------------------------------------------------------------------------
