@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import keys, session
+from dashboard import holding, keys, session
 from dashboard.wording import values
 from inspector.client.http import Api, ApiError
 
@@ -124,21 +124,26 @@ def state(opened: Api, line: Json) -> None:
     with st.expander("Task and environment version", on_change="rerun", key="state-open") as opening:
         if not opening.open:
             return
-        whole = (
-            st.radio("Which", ("this task", "the whole environment version"), key="state-scope", horizontal=True, label_visibility="collapsed") != "this task"
-        )
-        task = None if whole else line["task"]
+        task = _which(line["task"])
         try:
             told = opened.declaration(line["environment"], line["version"], task=task)
         except ApiError as error:
             session.complain(error)
             return
-        st.text(f"{values.environment(line)}{'' if whole else ' / ' + values.shown(line['task'])}: {values.standing(told)}")
+        st.text(f"{values.environment(line)}{'' if task is None else ' / ' + values.shown(task)}: {values.standing(told)}")
         st.selectbox("New state", [s for s in STATES if s != told["state"]], key="state-wanted", format_func=STATE_MEANING.__getitem__)
         st.text_input("Why", key="state-note", placeholder="the evidence, for its owner and everyone who posts it", max_chars=10_000)
         sure = st.checkbox("Every project that posted it will be told", key="state-sure")
         ready = sure and st.session_state["state-note"].strip()
         st.button("Set the state", key="set state", shortcut=keys.EPISODE["set state"], disabled=not ready, on_click=_set_state, args=(opened, line, task))
+
+
+def _which(task: str | None) -> str | None:
+    """The task, or None for the whole version."""
+    if task is None:
+        return None
+    which = st.radio("Which", ("this task", "the whole environment version"), key="state-scope", horizontal=True, label_visibility="collapsed")
+    return task if which == "this task" else None
 
 
 def _set_state(opened: Api, line: Json, task: str | None) -> None:
@@ -150,3 +155,4 @@ def _set_state(opened: Api, line: Json, task: str | None) -> None:
         return
     st.session_state["said"] = f"Now {told['state']}; {told['projects_told']} projects were told" + (f", here as seq {told['seq']}" if told["seq"] else "")
     st.session_state["state-sure"], st.session_state["state-note"] = False, ""
+    holding.forget()

@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from dashboard import configuration, connections
+from dashboard import configuration, connections, holding
 from inspector.client.http import Api, ApiError
 from inspector.showable import showable
 
 TRIAGE_PAGE, EPISODE_PAGE = "views/triage.py", "views/episode.py"
+ENVIRONMENTS_PAGE, ENVIRONMENT_PAGE = "views/environments.py", "views/environment.py"
 
 
 def secret() -> str | None:
@@ -27,6 +28,7 @@ def api() -> Api:
     if st.session_state.get("secret") != held:
         st.session_state["secret"], st.session_state["api"] = held, connections.opened(configuration.read().api_url, held)
         st.session_state.pop("person", None)
+        holding.forget()
     opened: Api = st.session_state["api"]
     return opened
 

@@ -54,7 +54,7 @@ class QueueRow(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """One line, its text showable; `tone`: a verdict, `none` for what is absent, `log` for output of programs."""
+    """One line, its text showable; `tone`: a verdict, `none` for what is absent, `log` for output of programs, `command` for what is copied whole."""
 
     label: str
     text: str
@@ -67,3 +67,37 @@ class Section(msgspec.Struct, frozen=True):
     title: str
     facts: list[Fact]
     folded: bool = False
+
+
+class Chip(msgspec.Struct, frozen=True):
+    """A short word, showable; `tone` as a fact's."""
+
+    text: str
+    tone: str = ""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """What stands in one column of a line, its texts showable; `note` is small and below."""
+
+    text: str = ""
+    note: str = ""
+    tone: str = ""
+    chips: list[Chip] = []
+
+
+class ListRow(msgspec.Struct, frozen=True):
+    """A line of a list. `key` is what the page calls it by; it is not shown, and is foreign text as it came."""
+
+    key: str
+    cells: list[Cell]
+    address: str = ""  # of what opens; one that we wrote
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """A list under its title; `kind` names the widths of its columns."""
+
+    kind: str
+    title: Cell
+    heads: list[str]
+    rows: list[ListRow]
+    empty: str = ""

@@ -10,6 +10,8 @@ page = st.navigation(
     [
         st.Page(session.TRIAGE_PAGE, title="Triage", default=True),
         st.Page(session.EPISODE_PAGE, title="Episode"),
+        st.Page(session.ENVIRONMENTS_PAGE, title="Environments"),
+        st.Page(session.ENVIRONMENT_PAGE, title="Environment"),
     ],
     position="hidden",
 )

@@ -9,7 +9,7 @@ from dashboard import keys, panels, session
 from dashboard.components.sheet import sheet
 from dashboard.components.transcript import transcript
 from dashboard.shapes import Section
-from dashboard.wording import coverage, facts, findings, values
+from dashboard.wording import coverage, facts, findings, values, versions
 from dashboard.wording.reach import Reach
 from dashboard.wording.reach import facts as reach_facts
 from inspector.client.http import ApiError
@@ -122,11 +122,13 @@ def to_triage() -> None:
         st.switch_page(session.TRIAGE_PAGE, query_params=back)
 
 
-def bar(key: str) -> None:
+def bar(line: dict[str, Any]) -> None:
     """Where to go from here."""
     with st.container(horizontal=True, vertical_alignment="center"):
         to_triage()
-        st.button("Skip", key="skip", shortcut=keys.EPISODE["skip"], type="tertiary", on_click=skip, args=(key,))
+        st.button("Skip", key="skip", shortcut=keys.EPISODE["skip"], type="tertiary", on_click=skip, args=(line["key"],))
+        if st.button("Probes", key="environment", shortcut=keys.EPISODE["environment"], type="tertiary", help="what probes said of its task"):
+            st.switch_page(session.ENVIRONMENT_PAGE, query_params={**versions.parameters(line), "task": line["task"]})
         panels.account(opened, keys.EPISODE, keys.IN_TRANSCRIPT)
 
 
@@ -149,7 +151,7 @@ def page(key: str) -> None:
         title = facts.title(line, st.session_state.get("queue", []))
         transcript(line["key"], title, found, step(), values.size(line["bytes"]), next_listed(line["key"]))
     with right:
-        bar(line["key"])
+        bar(line)
         panels.judge(opened, line | {"why_cause": next((f.cause for f in found), None)}, lambda: declared(line), advance)
         st.toggle("Go to the next after a judgement", value=True, key="advance")
         sheet(known(detail), key="sheet")

@@ -87,6 +87,8 @@ def heading() -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"##### Triage: {values.counted(counts)}", width="content", help=values.counted_as(counts))
         with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            if st.button("Environments", key="environments", shortcut=keys.TRIAGE["environments"], type="tertiary"):
+                st.switch_page(session.ENVIRONMENTS_PAGE, query_params={})
             if st.button("Find by id", key="find", shortcut=keys.TRIAGE["find"], type="tertiary"):
                 st.switch_page(session.EPISODE_PAGE, query_params={})
             panels.account(opened, keys.TRIAGE, keys.IN_QUEUE)

@@ -5,7 +5,12 @@ from streamlit.elements.lib import shortcut_utils
 
 from dashboard import keys
 
-PAGES = {"triage": (keys.TRIAGE, keys.IN_QUEUE), "episode": (keys.EPISODE, keys.IN_TRANSCRIPT)}
+PAGES = {
+    "triage": (keys.TRIAGE, keys.IN_QUEUE),
+    "episode": (keys.EPISODE, keys.IN_TRANSCRIPT),
+    "environments": (keys.ENVIRONMENTS, keys.IN_QUEUE),
+    "environment": (keys.ENVIRONMENT, keys.IN_QUEUE),
+}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -31,4 +36,4 @@ def test_the_components_listen_to_what_is_documented():
     script = (folder / "transcript" / "view.js").read_text()
     acts = script[script.index("const acts = {") : script.index("const act = acts")]
     assert all(f"{key}:" in acts or f'"{key}":' in acts for key in keys.IN_TRANSCRIPT)
-    assert "{ j: 1, k: -1 }" in (folder / "queue" / "queue.js").read_text()
+    assert "{ j: 1, k: -1 }" in (folder / "walk.js").read_text()

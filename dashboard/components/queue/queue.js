@@ -1,10 +1,11 @@
 // The list of what waits for a person. Foreign text only ever goes into text nodes.
 
-import { forPage, make } from "../dom.js";
+import { make } from "../dom.js";
 import "../focus.js";
 import "../head.js";
 import { askAhead } from "../transcript/ahead.js";
 import { drop } from "../transcript/begun.js";
+import { mark, walk } from "../walk.js";
 
 const LOOKED_AT_MS = 600; // a row chosen for so long may be opened next
 
@@ -32,7 +33,7 @@ export default function (component) {
   mark(held);
   lookAhead(held);
   if (!held.pressed) {
-    held.pressed = (event) => pressed(held, event);
+    held.pressed = (event) => walk(held, event);
     document.addEventListener("keydown", held.pressed);
   }
   return () => {
@@ -88,22 +89,4 @@ function rowElement(row, held) {
   element.append(verdict, why, place, paid, action, open);
   element.onclick = () => !String(getSelection()) && held.choose(row.key);
   return element;
-}
-
-function mark(held) {
-  for (const [key, element] of held.rows ?? []) {
-    const here = key === held.chosen;
-    element.classList.toggle("ins-chosen", here);
-    element.setAttribute("aria-selected", String(here));
-    if (here) element.scrollIntoView({ block: "nearest" });
-  }
-}
-
-function pressed(held, event) {
-  const by = { j: 1, k: -1 }[event.key];
-  if (!by || !held.rows?.size || !forPage(event)) return;
-  event.preventDefault();
-  const keys = [...held.rows.keys()];
-  const at = keys.indexOf(held.chosen);
-  held.choose(keys[Math.min(Math.max(at < 0 ? 0 : at + by, 0), keys.length - 1)]);
 }

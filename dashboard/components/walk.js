@@ -1,0 +1,22 @@
+// Walking a list: one line of it is chosen, j and k move on. `held` has `rows` (key -> element), `chosen` and `choose`.
+
+import { forPage } from "./dom.js";
+
+export function mark(held) {
+  for (const [key, element] of held.rows ?? []) {
+    const here = key === held.chosen;
+    const before = element.classList.contains("ins-chosen");
+    element.classList.toggle("ins-chosen", here);
+    element.setAttribute("aria-selected", String(here));
+    if (here && !before) element.scrollIntoView({ block: "nearest" });
+  }
+}
+
+export function walk(held, event) {
+  const by = { j: 1, k: -1 }[event.key];
+  if (!by || !held.rows?.size || !forPage(event)) return;
+  event.preventDefault();
+  const keys = [...held.rows.keys()];
+  const at = keys.indexOf(held.chosen);
+  held.choose(keys[Math.min(Math.max(at < 0 ? 0 : at + by, 0), keys.length - 1)]);
+}
