@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 import typer.main
+import yaml
 
 from inspector import gates
 from inspector.check import Check
 from inspector.cli.app import app
 from inspector.local.declared import read_file
+from inspector.probe.words import Outcome
 from inspector.settings import Limits
 from inspector.testing import envelope
 
@@ -64,6 +67,17 @@ def test_the_declaration_is_one(tmp_path):
     file.write_text(_block("yaml", "acme/terminal"))
     (declared,) = read_file(file)
     assert (declared.id, declared.version, declared.tasks["rotate-logs"].reference_tests) == ("acme/terminal", "2026.11.1", 4)
+
+
+def test_the_recipes_for_a_probe_ask_for_what_there_is():
+    (section,) = re.findall(r"^## Probing an environment\n(.*?)^## ", README, re.S | re.M)
+    known = {option for parameter in COMMANDS.commands["probe"].params for option in parameter.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section)) <= known
+    assert {word for words in re.findall(r"--fail-on ([a-z_,]+)", section) for word in words.split(",")} <= set(Outcome)
+    steps = yaml.safe_load(_block("yaml", "runs-on"))["jobs"]["probe"]["steps"]
+    (hook,) = yaml.safe_load(_block("yaml", "pre-push"))["repos"][0]["hooks"]
+    for command in [hook["entry"], *(step["run"] for step in steps if "inspector probe" in step.get("run", ""))]:
+        assert shlex.split(command)[:3] == ["inspector", "probe", "tasks/"]
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import typer
 
 from inspector.cli.output import Step, warn
 from inspector.environments.lint import lint
-from inspector.environments.opening import open_environments
+from inspector.environments.opening import FUNCTION, open_environments
 from inspector.environments.protocol import Environment, TaskUnderTest, Unreadable
 from inspector.probe import Depth
 from inspector.probe.words import Hint
@@ -62,7 +62,8 @@ class UnderTest(NamedTuple):
 
 
 def opened(asked: Asked) -> list[UnderTest]:
-    """Raises Unreadable, and BadParameter for a task that is in none of the environments."""
+    """Raises Unreadable, and BadParameter for rows that are missing or of no use, and for a task that is in none of the environments."""
+    _with_rows(asked)
     backend = open_backend()
     for what, why in backend.capabilities.missing.items():
         warn(f"this machine lacks {what} for boxes: {why}")
@@ -70,6 +71,15 @@ def opened(asked: Asked) -> list[UnderTest]:
     if not any(one.tasks for one in every):
         raise Unreadable(f"{asked.path!r}: there is no task in it")
     return _chosen(every, asked.tasks) if asked.tasks else every
+
+
+def _with_rows(asked: Asked) -> None:
+    """Rows are asked for exactly where an environment brings none."""
+    needed = asked.path.startswith(("http:", "https:")) or (FUNCTION.fullmatch(asked.path) and not Path(asked.path).exists())
+    if needed and asked.dataset is None:
+        raise typer.BadParameter(showable(f"{asked.path!r} brings no rows of its own: name a file of them", limit=500), param_hint="--dataset")
+    if asked.dataset is not None and not needed:
+        raise typer.BadParameter(showable(f"{asked.path!r} brings its own tasks", limit=500), param_hint="--dataset")
 
 
 def _chosen(every: Sequence[UnderTest], names: Sequence[str]) -> list[UnderTest]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from inspector.probe.words import EnvironmentReport, Hint, Outcome, Run, TaskReport
@@ -13,6 +14,7 @@ from inspector.reports.table import counted, verdict
 NAME = 300  # characters
 CLAIM = 2_000
 TEXT = 20_000
+BREAK = "<wbr>"  # where a line may break
 
 
 def anchor(environment: EnvironmentReport, task: TaskReport | None = None) -> str:
@@ -33,6 +35,11 @@ def badge(outcome: Outcome, said: str | None = None) -> Markup:
 def badges(task: TaskReport) -> list[Markup]:
     """All outcomes of a task, worst first."""
     return [badge(outcome, _likely(task, outcome)) for outcome in outcomes_of(task)]
+
+
+def named(probe: str) -> Markup:
+    """A probe's name, which may go on in another line after a slash or an underscore."""
+    return tag("code", Markup(re.sub("[/_]", rf"\g<0>{BREAK}", text(probe, limit=NAME))))
 
 
 def _likely(task: TaskReport, outcome: Outcome) -> str | None:
@@ -57,7 +64,7 @@ def article(probed: Probed, environment: EnvironmentReport, task: TaskReport) ->
 
 def _ground(ground: Ground) -> Markup:
     evidence = ground.evidence
-    by = tag("p", "by ", tag("code", text(evidence.probe, limit=NAME)), *_also(evidence.also), class_="soft") if evidence.probe else None
+    by = tag("p", "by ", named(evidence.probe), *_also(evidence.also), class_="soft") if evidence.probe else None
     known = tag("span", "known", class_="badge untold") if ground.known else None
     return tag(
         "section",
@@ -107,5 +114,5 @@ def _runs(runs: Sequence[Run]) -> Markup:
 
 def _run(run: Run) -> Markup:
     reward = run.trouble.value.replace("_", " ") if run.trouble else "none" if run.reward is None else f"{run.reward:g}"
-    cells = [tag("td", tag("code", text(run.probe, limit=NAME))), tag("td", reward, class_="number"), tag("td", "paid" if run.paid else "–")]
+    cells = [tag("td", named(run.probe)), tag("td", reward, class_="number"), tag("td", "paid" if run.paid else "–")]
     return tag("tr", *cells, tag("td", f"{run.cpu_s:.2f} s", class_="number"))

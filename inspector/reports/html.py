@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from inspector.probe.words import EnvironmentReport, Outcome, TaskReport
-from inspector.reports.articles import CLAIM, NAME, anchor, article, badge, badges, hints, tone
+from inspector.reports.articles import CLAIM, NAME, anchor, article, badge, badges, hints, named, tone
 from inspector.reports.markup import Markup, tag, text
 from inspector.reports.meanings import MEANINGS
 from inspector.reports.probed import Cause, Probed, causes_of, evidence_of, worst_first
@@ -123,15 +123,16 @@ def _scores(environment: EnvironmentReport) -> Markup:
     rows = [
         tag("tr", tag("td", badge(outcome)), tag("td", f"{count:,}", class_="number"), tag("td", MEANINGS[outcome])) for outcome, count in _counts(environment)
     ]
-    return _table(["outcome", "#tasks", "what it means"], rows)
+    return _table(["outcome", "#tasks", "what it means"], rows, class_="counts")
 
 
 def _causes(causes: Sequence[Cause]) -> Markup:
-    return _table(["outcome", "#tasks", "by"], [tag("tr", tag("td", badge(one.outcome)), *_many(one)) for one in causes])
+    rows = [tag("tr", tag("td", badge(one.outcome)), *_many(one)) for one in causes]
+    return _table(["outcome", "#tasks", "by"], rows, class_="counts")
 
 
 def _many(cause: Cause) -> list[Markup]:
-    return [tag("td", f"{cause.tasks:,}", class_="number"), tag("td", tag("code", text(cause.probe, limit=NAME)))]
+    return [tag("td", f"{cause.tasks:,}", class_="number"), tag("td", named(cause.probe))]
 
 
 def _unsound_row(environment: EnvironmentReport, task: TaskReport) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.probe.words import Outcome
 
 MEANINGS = {
-    Outcome.UNSOLVABLE: "The verifier refuses the task's own reference, twice.",
+    Outcome.UNSOLVABLE: "The verifier refuses the task's own reference, each time.",
     Outcome.TRIVIALLY_PASSABLE: "Doing nothing, or next to nothing, is paid.",
     Outcome.EXPLOITABLE: "A submission that does not solve the task is paid for a trick, and is not paid without it.",
     Outcome.WEAK_VERIFIER: "A submission that is known to be wrong is paid.",

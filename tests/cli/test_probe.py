@@ -135,6 +135,15 @@ def test_what_is_not_there_is_unreadable(name, run):
     assert "\x1b" not in told.err
 
 
+@pytest.mark.parametrize("words", [["module:reward"], ["http://127.0.0.1:9/verify"], ["rows.jsonl", "--dataset", "rows.jsonl"]])
+def test_rows_are_asked_for_where_they_are_missing_and_refused_where_they_are_of_no_use(words, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows(tmp_path / "rows.jsonl", *ROWS)
+    told = run("probe", *words)
+    assert told.code == 2
+    assert "--dataset" in told.err
+
+
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_probed(run, tmp_path):
     (tmp_path / "tasks" / "bad").mkdir(parents=True)
     (tmp_path / "tasks" / "bad" / "task.toml").write_text("[[[")

@@ -16,7 +16,7 @@ from tests.reports.house import UNSEEN, environment, hostile, probed, task
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "main", "header", "footer", "article", "section", "details", "summary", "h1", "h2", "h3", "h4", "p"),
-    *("dl", "div", "dt", "dd", "ul", "li", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td", "span", "a", "code", "pre", "strong"),
+    *("dl", "div", "dt", "dd", "ul", "li", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td", "span", "a", "code", "wbr", "pre", "strong"),
 }
 
 
