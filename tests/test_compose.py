@@ -74,13 +74,13 @@ def test_images_install_only_what_the_lock_names():
     assert all("requirements.lock" in step or "--require-hashes" in step for step in installs)
 
 
-def test_the_sandbox_worker_holds_neither_database_nor_store_nor_keys():
+def test_the_sandbox_worker_holds_neither_database_nor_store_and_the_key_of_its_role_alone():
     part = SERVICES[SANDBOX]
-    assert not part.get("secrets")
+    assert part["secrets"] == ["prober_key"]
     assert not part.get("volumes")
-    assert set(part["environment"]) == {"INSPECTOR_REDIS_URL"}
-    assert part["networks"] == ["bell"]
-    assert "bell" not in SERVICES["postgres"]["networks"]
+    assert {name for name in part["environment"] if re.search("DATABASE|STORE", name)} == set()
+    assert set(part["networks"]).isdisjoint(SERVICES["postgres"]["networks"])
+    assert set(part["networks"]) & set(SERVICES["api"]["networks"]) == {"work"}
     assert part["image"] != SERVICES["api"]["image"]
 
 

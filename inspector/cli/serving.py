@@ -60,7 +60,7 @@ def upgrade(data: Data = None, first_keys: FirstKeys = None, json: Json = False)
     with _database(data) as found:
         migrate.upgrade(found.database_url)
         if first_keys is not None:
-            installation.first_keys(found.database_url, first_keys)
+            installation.first_keys(found.database_url, first_keys, prober_key=found.prober_key)
     if json:
         json_line({"upgraded": True})
     else:

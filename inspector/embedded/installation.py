@@ -19,8 +19,10 @@ def migrate(database_url: str) -> None:
     importlib.import_module("inspector.store.migrate").upgrade(database_url)
 
 
-def first_keys(database_url: str, data: Path) -> dict[str, str]:
+def first_keys(database_url: str, data: Path, *, prober_key: str = "") -> dict[str, str]:
     """The keys of a new installation, made once and kept in DATA/keys.json for its owner only; name to key.
+
+    A `prober_key` that the operator chose is made one of the installation's, also later.
 
     The file is written before the commit: a crash between the two makes new keys at the next start, and loses none that count.
     """
@@ -31,6 +33,8 @@ def first_keys(database_url: str, data: Path) -> dict[str, str]:
             made = installation.ensure_installation(opened)  # None when the database has keys already: a key is shown once
             if made is not None:
                 write_secret(data / KEYS_FILE, msgspec.json.format(msgspec.json.encode(made), indent=1))
+            if prober_key:
+                installation.ensure_prober(opened, prober_key)
     finally:
         engine.dispose()
     return read_keys(data)

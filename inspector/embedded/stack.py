@@ -200,7 +200,7 @@ class Stack:
         if "migrations" in self.parts:
             installation.migrate(self.database_url)
         if "keys" in self.parts:
-            self.keys = installation.first_keys(self.database_url, self.data)
+            self.keys = installation.first_keys(self.database_url, self.data, prober_key=self.settings.prober_key)
 
     def _start_services(self) -> None:
         """All at once, since each takes a second or two to come up; ready when the API says so."""

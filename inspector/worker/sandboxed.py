@@ -8,11 +8,12 @@ from pathlib import Path
 
 import structlog
 from celery import Celery
-from celery.signals import worker_init, worker_process_init
+from celery.signals import worker_init, worker_process_init, worker_process_shutdown
 
 from inspector import logs, queue
 from inspector.client import Api
 from inspector.queue import Doorbell
+from inspector.sandbox import stage
 from inspector.sandbox.opening import open_backend
 from inspector.sandbox.protocol import Broken
 from inspector.sandbox.reaper import reap
@@ -27,9 +28,17 @@ _opened: tuple[Prober, Doorbell] | None = None
 
 
 @worker_init.connect
-def _clear_away(**_: object) -> None:
-    """What a worker that was killed left of its boxes."""
+def _ready(**_: object) -> None:
+    """Clear away what a worker that was killed left of its boxes. Ends the worker where the machine gives none, before it claims anything."""
     _reap()
+    if missing := open_backend().capabilities.missing:
+        raise SystemExit(f"no probes here: this machine gives no box: {'; '.join(f'{what}: {why}' for what, why in missing.items())}")
+
+
+@worker_process_shutdown.connect
+def _leave(**_: object) -> None:
+    """A pool child ends without Python's own clearing up."""
+    stage.clear(stage.PLACE / stage.owner_name())
 
 
 @worker_process_init.connect

@@ -60,3 +60,16 @@ def test_a_login_address_opens_the_dashboard_once(database: str, tmp_path: Path)
 
 def _soon() -> datetime:
     return datetime.now(UTC) + timedelta(minutes=1)
+
+
+def test_the_key_that_an_operator_chose_for_sandbox_workers_is_one_also_later(database: str, tmp_path: Path) -> None:
+    first_keys(database, tmp_path)
+    chosen = "ins_" + "c" * 43
+    for _ in range(2):
+        first_keys(database, tmp_path, prober_key=chosen)
+    engine = connect(database)
+    with transaction(engine) as session:
+        holder = projects.authenticate(session, chosen)
+        assert (holder.role, holder.project_name) == (Role.PROBER, None)
+        assert len([key for key in projects.keys(session, None) if key.role is Role.PROBER]) == 2
+    engine.dispose()
