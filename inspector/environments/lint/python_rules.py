@@ -165,7 +165,7 @@ def runs_submission_text(subject: Subject) -> Iterator[Found]:
                 yield Found(path, call.lineno, f"{name} of something that is no literal")
 
 
-@rule("substring-match", proved_by="nothing/all_answers")
+@rule("substring-match", proved_by="exploit/all_answers")
 def substring_match(subject: Subject) -> Iterator[Found]:
     """A few letters somewhere in a text are enough; a text with every answer passes."""
     for path, module in subject.test_modules.items():
@@ -208,7 +208,7 @@ def loose_tolerance(subject: Subject) -> Iterator[Found]:
                         yield Found(path, call.lineno, f"{keyword.arg}={value}")
 
 
-@rule("unseeded-random", proved_by="repeat")
+@rule("unseeded-random", proved_by="reference")
 def unseeded_random(subject: Subject) -> Iterator[Found]:
     """The verifier draws by chance and fixes no seed: one submission, two rewards."""
     for path, module in subject.test_modules.items():
@@ -217,7 +217,7 @@ def unseeded_random(subject: Subject) -> Iterator[Found]:
             yield from (Found(path, call.lineno, f"{name} without a seed") for call, name in calls if RANDOM.match(name))
 
 
-@rule("wall-clock", proved_by="repeat")
+@rule("wall-clock", proved_by="reference")
 def wall_clock(subject: Subject) -> Iterator[Found]:
     """An assertion on the time of day: what passes today fails tomorrow."""
     for path, module in subject.test_modules.items():
