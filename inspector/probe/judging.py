@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from inspector.probe import causes
@@ -36,7 +36,13 @@ class Case:
         self.outcomes.add(outcome)
         self.notes.append(note)
 
-    def try_all(self, attempts: Sequence[Attempt]) -> bool:
+    def withdraw(self, outcome: Outcome) -> None:
+        """It does not hold after all."""
+        self.outcomes.discard(outcome)
+        self.evidence = [each for each in self.evidence if each.outcome is not outcome]
+        self.probabilities.pop(outcome, None)
+
+    def try_all(self, attempts: Iterable[Attempt]) -> bool:
         """Make attempts, those of a root cause that is proven left out. False where the verifier turned out to pay by chance."""
         for attempt in attempts:
             if any(hit.attempt.cause == attempt.cause for hit in self.hits):
@@ -110,7 +116,7 @@ def _words(probe: str) -> set[str]:
 def _null(runs: Sequence[Run], evidence: Sequence[Evidence]) -> list[str]:
     """What the runs that found nothing could have seen."""
     notes = []
-    steady = [run for run in runs if run.family is Family.REFERENCE and run.trouble is None]
+    steady = [run for run in runs if run.probe == "reference" and run.trouble is None]
     if steady and all(run.paid for run in steady):
         seen = smallest_seen(len(steady))
         notes.append(f"The reference was paid {len(steady)} of {len(steady)} times: refusals rarer than {seen:.0%} could have gone unseen (95 %).")

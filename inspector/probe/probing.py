@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -12,9 +11,11 @@ import msgspec
 from inspector.environments.protocol import Environment, TaskUnderTest, Text
 from inspector.probe import causes
 from inspector.probe.judging import Case
-from inspector.probe.ladder import Depth, Plan, climb
+from inspector.probe.ladder import climb
+from inspector.probe.plans import Depth, Plan
 from inspector.probe.trials import Trials
 from inspector.probe.words import EnvironmentReport, Hint, TaskReport
+from inspector.showable import shell_word
 
 OTHERS = 12  # right answers of other tasks that a task is tried with
 
@@ -40,7 +41,7 @@ def probe(
     started = time.perf_counter()
     every = environment.tasks()
     tasks = [task for task in every if not only or task.id in only]
-    asked = command or f"inspector probe {shlex.quote(environment.id)}"
+    asked = command or f"inspector probe {shell_word(environment.id)}"
     others = _right_answers(every)
 
     def one(task: TaskUnderTest) -> TaskReport:
@@ -75,7 +76,7 @@ def _reported(one: Callable[[TaskUnderTest], TaskReport], tasks: Sequence[TaskUn
 
 def _probe(environment: Environment, task: TaskUnderTest, plan: Plan, seed: int, hints: Sequence[Hint], others: Mapping[str, str], command: str) -> TaskReport:
     started = time.perf_counter()
-    case = Case(Trials(environment, task, seed), f"{command} --task {shlex.quote(task.id)} --seed {seed}")
+    case = Case(Trials(environment, task, seed), f"{command} --task {shell_word(task.id)} --seed {seed}")
     climb(case, plan, [answer for id, answer in others.items() if id != task.id][:OTHERS])
     return msgspec.structs.replace(case.report(hints), wall_s=round(time.perf_counter() - started, 4))
 

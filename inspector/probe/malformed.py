@@ -1,0 +1,35 @@
+"""Answers that a verifier must refuse without falling over."""
+
+from __future__ import annotations
+
+from inspector.environments.protocol import Text, Trouble
+from inspector.probe.trials import Trials
+from inspector.probe.words import Family, Run
+
+PLAIN = {  # as a model may well write them: a verifier that falls over one of these is at fault
+    "words": "I am not sure, perhaps the answer is something else.",
+    "brackets": '{"answer": [1, 2',
+    "punctuation": "?!,;:",
+    "number": "-1",
+}
+HOSTILE = {  # told only
+    "nul": "4\x002",
+    "surrogate": "4\ud8002",
+    "digits": "9" * 5000,
+    "long": "word " * 40_000,
+    "nested": "(" * 20_000,
+}
+
+
+def falls(trials: Trials) -> tuple[list[tuple[str, str, Run]], list[str]]:
+    """The plain answers (name, text, run) at which the verifier ended without a reward each time, and the names of hostile ones where it did."""
+    plain = [(name, text, run) for name, text in PLAIN.items() if (run := _fallen(trials, name, text)) is not None]
+    return plain, [name for name, text in HOSTILE.items() if _fallen(trials, name, text) is not None]
+
+
+def _fallen(trials: Trials, name: str, text: str) -> Run | None:
+    for _ in range(2):
+        run = trials.grade(f"malformed/{name}", Family.MALFORMED, Text(text))
+        if run.trouble not in (Trouble.MALFORMED, Trouble.TIMED_OUT):
+            return None
+    return run
