@@ -148,7 +148,7 @@ def _sound(probed: Probed, environment: EnvironmentReport) -> list[Markup]:
         return []
     telling = [article(probed, environment, task) for task in sound if task.hints or task.notes]
     names = tag("ul", *(tag("li", text(task.task, limit=NAME)) for task in sound))
-    parts = [tag("h2", f"{counted(len(sound), 'task')} sound"), tag("details", tag("summary", "All names"), names)]
+    parts = [tag("h2", f"{counted(len(sound), 'task')} sound"), tag("details", tag("summary", "All names"), names, class_="names")]
     return [*parts, tag("details", tag("summary", f"{counted(len(telling), 'task')} with hints or notes"), *telling)] if telling else parts
 
 
