@@ -119,7 +119,7 @@ def import_from_agent_folder(subject: Subject) -> Iterator[Found]:
             yield Found(TEST, number, f"python -m {found[1]} in the agent's folder, without -P")
 
 
-@rule("sources-agent-file", proved_by="exploit/path_shim_running")
+@rule("sources-agent-file", proved_by="exploit/path_shim")
 def sources_agent_file(subject: Subject) -> Iterator[Found]:
     """The verifier's shell runs a file that the agent may write."""
     if not subject.separate:
