@@ -108,11 +108,19 @@ def _costs(task: TaskReport) -> str:
 
 
 def _runs(runs: Sequence[Run]) -> Markup:
-    head = tag("tr", tag("th", "probe"), tag("th", "reward", class_="number"), tag("th", "paid"), tag("th", "CPU", class_="number"))
-    return tag("table", tag("thead", head), tag("tbody", *(_run(run) for run in runs)))
+    """A row for all runs of a probe that came to the same."""
+    alike: dict[tuple[str, str, bool], list[float]] = {}
+    for run in runs:
+        alike.setdefault((run.probe, _reward(run), run.paid), []).append(run.cpu_s)
+    columns = ("probe", None), ("runs", "number"), ("reward", "number"), ("", None), ("CPU", "number")
+    head = tag("tr", *(tag("th", name, class_=kind) for name, kind in columns))
+    return tag("table", tag("thead", head), tag("tbody", *(_run(*key, cpu_s) for key, cpu_s in alike.items())))
 
 
-def _run(run: Run) -> Markup:
-    reward = run.trouble.value.replace("_", " ") if run.trouble else "none" if run.reward is None else f"{run.reward:g}"
-    cells = [tag("td", named(run.probe)), tag("td", reward, class_="number"), tag("td", "paid" if run.paid else "–")]
-    return tag("tr", *cells, tag("td", f"{run.cpu_s:.2f} s", class_="number"))
+def _reward(run: Run) -> str:
+    return run.trouble.value.replace("_", " ") if run.trouble else "none" if run.reward is None else f"{run.reward:g}"
+
+
+def _run(probe: str, reward: str, paid: bool, cpu_s: Sequence[float]) -> Markup:
+    counts = [tag("td", str(len(cpu_s)), class_="number"), tag("td", reward, class_="number"), tag("td", "paid" if paid else "")]
+    return tag("tr", tag("td", named(probe)), *counts, tag("td", f"{sum(cpu_s):.2f} s", class_="number"))

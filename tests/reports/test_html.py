@@ -11,7 +11,7 @@ import pytest
 from inspector.probe.words import Outcome
 from inspector.reports.articles import anchor
 from inspector.reports.html import html
-from tests.reports.house import UNSEEN, environment, hostile, probed, task
+from tests.reports.house import UNSEEN, environment, hostile, probed, run, task
 
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 ELEMENTS = {
@@ -69,6 +69,13 @@ def test_each_task_has_an_anchor_that_lasts():
 def test_what_every_task_shares_is_said_before_all_tasks():
     page = html(probed(environment(task("a", Outcome.NOT_REPRODUCED), notes=["Every task failed alike: look at this machine first."])))
     assert page.index("look at this machine first") < page.index("What is not sound")
+
+
+def test_runs_that_came_to_the_same_share_a_row():
+    page = html(probed(environment(task("a", Outcome.FLAKY, runs=[run()] * 5 + [run(reward=0.0)] * 4 + [run(reward=None)]))))
+    assert [re.sub("<[^>]+>", " ", row).split() for row in re.findall("<tr><td><code>reference.*?</tr>", page)] == [
+        ["reference", "5", "1", "paid", "1.25", "s"], ["reference", "4", "0", "1.00", "s"], ["reference", "1", "none", "0.25", "s"]
+    ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
