@@ -36,7 +36,7 @@ class Sight:
     """What was found by looking around."""
 
     cwd: str
-    path: tuple[str, ...]  # folders of the path that are none of the system's
+    path: tuple[str, ...]  # folders of the task's own that are looked into before the system's
     made: tuple[Made, ...]
     whole: bool  # the files in `made` are all that the reference did
     tests: tuple[str, ...]  # test files that lie in the task's own folders

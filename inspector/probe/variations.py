@@ -13,9 +13,10 @@ from inspector.probe.python_texts import parsed, unparsed
 from inspector.probe.words import Family, Outcome
 
 REFLECTIVE = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "inspect", "_getframe", "getsource", "compile"})
+BYTES = r"byte[- ](identical|exact)|byte[- ]for[- ]byte (identical|equal|the same|copy|copies)|exact(ly)? (the same )?bytes|\d+ bytes"
 STRICT = {  # words of a task's text with which a change may be forbidden: then a refusal is told, and is no outcome
-    "ends": re.compile(r"new ?line|byte|trailing|white ?space|verbatim|no extra|nothing else|without any|exactly as|as is", re.IGNORECASE),
-    "order": re.compile(r"\border|\bsort|canonical|byte|verbatim|minif|indent|exactly as|as is|alphabet", re.IGNORECASE),
+    "ends": re.compile(rf"new ?line|line ?break|{BYTES}|trailing|white ?space|verbatim|no extra|nothing else|without any|exactly as|as is", re.IGNORECASE),
+    "order": re.compile(rf"\border|\bsort|canonical|{BYTES}|verbatim|minif|indent|exactly as|as is|alphabet", re.IGNORECASE),
     "source": re.compile(r"comment|source|line count|lines of code|one[- ]liner|characters|variable name", re.IGNORECASE),
 }
 

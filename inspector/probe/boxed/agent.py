@@ -5,6 +5,7 @@
 
 import ast
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -106,7 +107,7 @@ def look() -> None:
     other = len(written) - len(plain) + sum(path in before and before[path][1] != entry[1] and path not in plain for path, entry in after.items())
     facts = {
         "cwd": os.getcwd(),
-        "path": [folder for folder in os.environ.get("PATH", "").split(":") if _ours(folder)][:6],
+        "path": list(itertools.takewhile(_ours, os.environ.get("PATH", "").split(":")))[:6],
         "made": [[path, kind(path), path in before, after[path][2][:16]] for path in plain[:20]],
         "more": max(0, len(plain) - 20),
         "deleted": deleted,
@@ -119,7 +120,7 @@ def look() -> None:
 
 
 def _ours(folder: str) -> bool:
-    """Whether a folder of the path is none of the system's."""
+    """Whether a folder of the path is none of the system's; those before the system's first are looked into first."""
     return folder.startswith("/") and not any(folder == top or folder.startswith(top + "/") for top in SYSTEM) and os.access(os.path.dirname(folder), os.W_OK)
 
 
