@@ -178,9 +178,5 @@ def rewrite(session: Session, work: int, outcomes: Sequence[str], report: bytes)
 
 def may_be_claimed(session: Session) -> bool:
     """Whether a worker that came now would find something."""
-    row = (
-        driver(session)
-        .execute("SELECT EXISTS (SELECT FROM probe_work WHERE closed_at IS NULL AND (until IS NULL OR until < statement_timestamp()))")
-        .fetchone()
-    )
-    return row is not None and bool(row[0])
+    query = "SELECT FROM probe_work WHERE closed_at IS NULL AND (until IS NULL OR until < statement_timestamp()) ORDER BY due_at, id LIMIT 1"
+    return driver(session).execute(query).fetchone() is not None

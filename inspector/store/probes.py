@@ -130,8 +130,9 @@ def find(session: Session, project: int | None, probe: UUID, *, lock: bool = Fal
 
 def page(session: Session, project: int, after: UUID | None, limit: int) -> list[Probe]:
     """The probes that this project asked for, newest first, behind `after`."""
-    query = _PROBE + " WHERE p.project = %s AND p.id < %s ORDER BY p.project DESC, p.id DESC LIMIT %s"
-    return [_probe(row) for row in driver(session).execute(query, (project, after or UUID(int=2**128 - 1), limit)).fetchall()]
+    rows = "SELECT * FROM probe WHERE project >= %s AND (project, id) < (%s, %s) ORDER BY project DESC, id DESC LIMIT %s"  # see trajectories._between
+    query = _PROBE.replace("FROM probe p", f"FROM ({rows}) p") + " ORDER BY p.id DESC"
+    return [_probe(row) for row in driver(session).execute(query, (project, project, after or UUID(int=2**128 - 1), limit)).fetchall()]
 
 
 def _probe(row: Sequence[object]) -> Probe:
@@ -152,8 +153,8 @@ def tasks(session: Session, probe: UUID, after: int, limit: int) -> list[TaskOfP
     """Its tasks in the order of its list, those that wait too."""
     rows = driver(session).execute(
         "SELECT w.id, t.task, w.closed_at IS NULL AND w.until > clock_timestamp(), w.outcomes, w.report FROM probe_work w JOIN task t ON t.id = w.task"
-        " WHERE w.probe = %s AND w.id > %s ORDER BY w.probe, w.id LIMIT %s",
-        (probe, after, limit),
+        " WHERE (w.probe, w.id) > (%s, %s) AND w.probe <= %s ORDER BY w.probe, w.id LIMIT %s",  # see trajectories._between
+        (probe, after, probe, limit),
     )
     return [TaskOfProbe(*row) for row in rows.fetchall()]
 

@@ -115,6 +115,7 @@ class TaskRow(SQLModel, table=True):
     __table_args__ = (
         Index("task_name", "environment_version", "task", unique=True),
         Index("task_not_active", "environment_version", "id", postgresql_where=text("state <> 'active'")),
+        Index("task_probed", "environment_version", "id", postgresql_where=text("probed IS NOT NULL")),
     )
 
     id: int | None = Field(default=None, sa_column=_identity())

@@ -261,6 +261,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('task_not_active', 'task', ['environment_version', 'id'], unique=False, postgresql_where=sa.text("state <> 'active'"))
+    op.create_index('task_probed', 'task', ['environment_version', 'id'], unique=False, postgresql_where=sa.text('probed IS NOT NULL'))
     op.create_index('task_name', 'task', ['environment_version', 'task'], unique=True)
     op.create_table('login',
     sa.Column('sha256', sa.LargeBinary(), nullable=False),
@@ -407,6 +408,7 @@ def downgrade() -> None:
     op.drop_table('rollout_group')
     op.drop_table('login')
     op.drop_index('task_not_active', table_name='task', postgresql_where=sa.text("state <> 'active'"))
+    op.drop_index('task_probed', table_name='task', postgresql_where=sa.text('probed IS NOT NULL'))
     op.drop_index('task_name', table_name='task')
     op.drop_table('task')
     op.drop_index('run_newest', table_name='run')

@@ -14,14 +14,28 @@ from psycopg import sql
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from inspector.store import decisions, environments, groups, look_backs, reviews, runs, states, trajectories, triage, work
+from inspector.store import decisions, environments, groups, look_backs, probe_work, probes, reviews, runs, states, trajectories, triage, work
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
 
 ROWS = 100_000
 LIMIT = 50
+PROBES = 20_000
 OURS, SIZE = 1, ROWS // 2  # the other half is another project's
-BIG = {"trajectory", "verdict", "decision", "work", "run", "environment_version", "project_environment", "task", "rollout_group", "review"}
+BIG = {
+    "trajectory",
+    "verdict",
+    "decision",
+    "work",
+    "run",
+    "environment_version",
+    "project_environment",
+    "task",
+    "rollout_group",
+    "review",
+    "probe",
+    "probe_work",
+}
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)  # nearly all were judged after it
 MIDDLE = UUID(int=ROWS // 8)  # of what is ours and of one environment
 
@@ -51,6 +65,15 @@ INSERT INTO work (project, key) SELECT project, key FROM trajectory;
 INSERT INTO work (project, key, claims, until) SELECT project, key, 1 + (n % 2), now() - interval '1 second' * (n % 100 - 50)
  FROM (SELECT *, row_number() OVER () n FROM trajectory LIMIT 20000) t;
 INSERT INTO work (project, group_id, lane, added_at) SELECT 1, g, 1, now() - interval '1 hour' * (g % 1000 = 0)::int FROM generate_series(1, 20000) g;
+INSERT INTO probe (id, project, environment_version, depth, priority, state, ended_at)
+ SELECT lpad(to_hex(n), 32, '0')::uuid, 1 + (n > {PROBES} / 2)::int, 1, 'quick', 1, 'done', now() FROM generate_series(1, {PROBES}) n;
+UPDATE probe SET state = 'running', ended_at = NULL WHERE id < '00000000-0000-0000-0000-00000000000a';
+INSERT INTO task (environment_version, task) SELECT 1 + (n > {PROBES} / 2)::int, 'p' || n FROM generate_series(1, {PROBES}) n;
+INSERT INTO probe_work (probe, task, outcomes, report, closed_at)
+ SELECT lpad(to_hex(1 + n / 1000), 32, '0')::uuid, {ROWS} + n, '{{sound}}', '{{}}', now() FROM generate_series(1, {PROBES}) n;
+UPDATE task t SET probed = w.id FROM probe_work w WHERE w.task = t.id;
+INSERT INTO probe_work (probe, task, due_at, until) SELECT '{UUID(int=1)}', 1 + n, now() + interval '1 second' * n, now() - interval '1 hour' * (n % 2)
+ FROM generate_series(1, {PROBES}) n;
 ANALYZE;
 """
 
@@ -93,9 +116,10 @@ def _plan(connection: psycopg.Connection[Any], query: str, params: Any) -> dict[
     for _ in range(8):
         connection.execute(query, params, prepare=True)
     [name] = {row[0] for row in connection.execute("SELECT name FROM pg_prepared_statements", prepare=False)} - known
-    given = [params[key] for key in _in_order(query, params)] if isinstance(params, dict) else list(params)
+    given = [params[key] for key in _in_order(query, params)] if isinstance(params, dict) else list(params or ())
     values = sql.SQL(", ").join(map(sql.Literal, given))
-    explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE {}({})").format(sql.Identifier(name), values)
+    explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE {}").format(sql.Identifier(name))
+    explain += sql.SQL("({})").format(values) if given else sql.SQL("")
     row = connection.execute(explain, prepare=False).fetchone()
     assert row is not None
     plan: dict[str, Any] = row[0][0]["Plan"]
@@ -148,6 +172,14 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "suspect work": (lambda s: work._lease(s, "claims = 1 AND until < statement_timestamp()", "until", 16, 1 << 24, 30), "work_leased", 500),
     "overdue late checks": (lambda s: work.claim_overdue(s, 600, 30, block=LIMIT), "work_overdue", LIMIT),
     "late checks that are asked for again": (lambda s: work.add_late(s, [(1, 7), (1, 8)]), "work_late", LIMIT),
+    "probes": (lambda s: probes.page(s, OURS, None, LIMIT), "probe_newest", LIMIT),
+    "probes, further on": (lambda s: probes.page(s, OURS, UUID(int=PROBES // 4), LIMIT), "probe_newest", LIMIT),
+    "tasks of a probe": (lambda s: probes.tasks(s, UUID(int=3), PROBES // 8, LIMIT), "probe_work_of", LIMIT),
+    "what was last said": (lambda s: probes.latest(s, 1, ROWS + 10, LIMIT), "task_probed", LIMIT),
+    "what was said of a block": (lambda s: probes.said(s, range(ROWS, ROWS + 500)), "task_pkey", 500),
+    "probes that are not over": (lambda s: probes.waiting(s), "probe_open", LIMIT),
+    "probe work that is due": (lambda s: probe_work.claim(s, 30), "probe_work_next", LIMIT),
+    "whether probe work is due": (lambda s: probe_work.may_be_claimed(s), "probe_work_next", LIMIT),
     "quiet groups": (lambda s: groups.close_quiet(s, 60, LIMIT), "rollout_group_open", LIMIT),
 }
 
