@@ -141,6 +141,7 @@ def test_only_one_function_commits():
 # --- exceptions ------------------------------------------------------------------------------------------------------
 
 FOREIGN = {"inspector/engine.py", "inspector/catalog.py", "inspector/client/hooks.py"}  # where someone else's code runs
+BOXED = ("inspector/environments/runners/", "inspector/probe/boxed/")  # programs that run beside it, inside a box
 
 
 def _is_broad(node: ast.ExceptHandler) -> bool:
@@ -154,7 +155,7 @@ def test_only_those_who_call_foreign_code_catch_everything():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ExceptHandler) and _is_broad(node)
     }
-    assert broad <= FOREIGN
+    assert {path for path in broad if not path.startswith(BOXED)} <= FOREIGN
 
 
 # --- the schema ------------------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import comb, log
 
-from scipy.special import betaincinv
-
 ALPHA = 0.05
 CAP = 64  # rollouts of the three-way test
 FLAKE_SOUND, FLAKE_WRONG = 0.999, 0.9  # pass rates of a reference that the flake test tells apart
@@ -95,7 +93,7 @@ def posterior(passed: int, runs: int, prior: tuple[float, float] = (0.5, 0.5), l
     """The Beta posterior of a pass rate, with its central interval; Jeffreys' prior unless told otherwise."""
     a, b = prior[0] + passed, prior[1] + runs - passed
     tail = (1 - level) / 2
-    return Rate(a / (a + b), float(betaincinv(a, b, tail)), float(betaincinv(a, b, 1 - tail)))
+    return Rate(a / (a + b), _quantile(a, b, tail), _quantile(a, b, 1 - tail))
 
 
 def clopper_pearson(passed: int, runs: int, level: float = 0.95) -> Rate:
@@ -103,8 +101,8 @@ def clopper_pearson(passed: int, runs: int, level: float = 0.95) -> Rate:
     if not runs:
         return Rate(0.0, 0.0, 1.0)
     tail = (1 - level) / 2
-    low = float(betaincinv(passed, runs - passed + 1, tail)) if passed else 0.0
-    high = float(betaincinv(passed + 1, runs - passed, 1 - tail)) if passed < runs else 1.0
+    low = _quantile(passed, runs - passed + 1, tail) if passed else 0.0
+    high = _quantile(passed + 1, runs - passed, 1 - tail) if passed < runs else 1.0
     return Rate(passed / runs, low, high)
 
 
@@ -119,3 +117,10 @@ def pass_at_k(passed: int, runs: int, k: int, level: float = 0.95) -> Rate:
 def smallest_seen(runs: int, level: float = 0.95) -> float:
     """The smallest rate of an event that `runs` runs would have shown at least once with this chance; 1 without a run."""
     return 1 - (1 - level) ** (1 / runs) if runs else 1.0
+
+
+def _quantile(a: float, b: float, share: float) -> float:
+    """Of the Beta distribution."""
+    from scipy.special import betaincinv  # half a second that only who needs an interval pays
+
+    return float(betaincinv(a, b, share))
