@@ -70,8 +70,11 @@ def counted(hit: Hit) -> str:
     return f"paid {sum(run.paid for run in hit.runs)} of {len(hit.runs)} times{control}"
 
 
-def suspect_ourselves(tasks: Sequence[TaskReport]) -> tuple[Sequence[TaskReport], list[str]]:
-    """The same reports where tasks fail in ways of their own; else, with what is said of the version, as not reproduced."""
+def suspect_ourselves(tasks: Sequence[TaskReport], *, one_verifier: bool) -> tuple[Sequence[TaskReport], list[str]]:
+    """The same reports where tasks fail in ways of their own; else, with what is said of the version, as not reproduced.
+
+    Where all tasks have one verifier they fail alike by nature: then it is said, and the outcomes stand.
+    """
     failed = [task for task in tasks if _failed(task)]
     if len(tasks) < ALIKE or len(failed) < len(tasks):
         return tasks, []
@@ -79,7 +82,7 @@ def suspect_ourselves(tasks: Sequence[TaskReport]) -> tuple[Sequence[TaskReport]
     if len(ways) > 1:
         return tasks, []
     how = f"Every one of the {len(tasks)} tasks fails alike ({next(iter(ways))[:160]}): our own set-up is the first suspect."
-    if PLAIN_REFUSAL.match(next(iter(ways))) or not all(Outcome.UNSOLVABLE in task.outcomes for task in tasks):
+    if one_verifier or PLAIN_REFUSAL.match(next(iter(ways))) or not all(Outcome.UNSOLVABLE in task.outcomes for task in tasks):
         return tasks, [how]
     return [_not_reproduced(task, how) for task in tasks], [how]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from inspector.environments.protocol import Kind, Submission, TaskUnderTest, Trouble
+from inspector.environments.protocol import Kind, Submission, TaskUnderTest, Text, Trouble
 from inspector.probe import causes, rungs, sequential
 from inspector.probe.attempts import shown
 from inspector.probe.judging import Case
 from inspector.probe.plans import Plan
-from inspector.probe.trials import mixed
+from inspector.probe.trials import CONFIRMED, mixed
 from inspector.probe.words import Family, Outcome, Run
 
 REFUSALS = 6  # of a reference before it is called refused: a verifier that tosses a coin says no twice in a quarter of all cases
@@ -53,10 +54,30 @@ def _refused(case: Case, reference: Submission, runs: list[Run]) -> bool:
     if any(run.paid for run in runs):
         case.by_chance("reference", runs)
         return False
+    if isinstance(reference, Text) and (text := _paid_as_text(case, reference)) is not None:
+        _stored_alone(case, reference, text, runs[-1])
+        return True
     said, claim = _refusal(runs[-1], case.trials.task, len(runs))
     case.hold(Outcome.UNSOLVABLE, "reference", claim, f"{said}\n{shown(reference)}", runs[-1].detail)
     case.probabilities[Outcome.UNSOLVABLE] = 1 - sequential.posterior(0, len(runs)).mean
     return case.trials.task.kind is Kind.CODE or not any(run.trouble is Trouble.TIMED_OUT for run in runs)
+
+
+def _paid_as_text(case: Case, reference: Text) -> Text | None:
+    """Of an answer that is stored as something else than text: a text of it that is paid each time."""
+    if not reference.stored:
+        return None
+    for text in map(Text, dict.fromkeys((reference.text, *case.trials.task.answers))):
+        if all(case.trials.grade("reference/as_text", Family.REFERENCE, text).paid for _ in range(CONFIRMED)):
+            return text
+    return None
+
+
+def _stored_alone(case: Case, stored: Text, text: Text, refused: Run) -> None:
+    """What the task keeps as its answer is refused, and a text of it is paid: from here on that text is the reference."""
+    claim = "The answer is refused in the form in which the task keeps it; as a text it is paid."
+    case.hold(Outcome.FALSE_REJECTING, "reference", claim, f"{shown(stored)}\npaid as a text: {shown(text, 200)}", refused.detail)
+    case.trials.task = replace(case.trials.task, reference=text)
 
 
 def _refusal(run: Run, task: TaskUnderTest, times: int) -> tuple[str, str]:

@@ -21,10 +21,10 @@ HOSTILE = {  # told only
 }
 
 
-def falls(trials: Trials) -> tuple[list[tuple[str, str, Run]], list[str]]:
+def falls(trials: Trials, *, hostile: bool) -> tuple[list[tuple[str, str, Run]], list[str]]:
     """The plain answers (name, text, run) at which the verifier ended without a reward each time, and the names of hostile ones where it did."""
     plain = [(name, text, run) for name, text in PLAIN.items() if (run := _fallen(trials, name, text)) is not None]
-    return plain, [name for name, text in HOSTILE.items() if _fallen(trials, name, text) is not None]
+    return plain, [name for name, text in (HOSTILE if hostile else {}).items() if _fallen(trials, name, text) is not None]
 
 
 def _fallen(trials: Trials, name: str, text: str) -> Run | None:

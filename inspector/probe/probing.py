@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import msgspec
 
-from inspector.environments.protocol import Environment, TaskUnderTest, Text
+from inspector.environments.protocol import Environment, Kind, TaskUnderTest, Text
 from inspector.probe import causes
 from inspector.probe.judging import Case
 from inspector.probe.ladder import climb
@@ -48,7 +48,8 @@ def probe(
         return _probe(environment, task, Plan.of(depth), seed, hints.get(task.id, ()), others, asked)
 
     reports = dict(_reported(one, tasks, parallel, tell))
-    judged, notes = causes.suspect_ourselves([reports[task.id] for task in tasks])
+    one_verifier = all(task.kind in (Kind.TEXT, Kind.ACTIONS) for task in tasks)
+    judged, notes = causes.suspect_ourselves([reports[task.id] for task in tasks], one_verifier=one_verifier)
     return EnvironmentReport(
         environment=environment.id,
         version=environment.version,

@@ -25,7 +25,7 @@ def climb(case: Case, plan: Plan, others: Sequence[str]) -> bool:
         case Kind.STATE:
             return _state(case, plan)
         case Kind.TEXT:
-            return _answer(case, others)
+            return _answer(case, plan, others)
         case _:
             return True
 
@@ -110,14 +110,22 @@ def _settled(case: Case, sight: Sight) -> bool:
     return again is not None and again.made == sight.made
 
 
-def _answer(case: Case, others: Sequence[str]) -> bool:
+def _answer(case: Case, plan: Plan, others: Sequence[str]) -> bool:
     task, reference = case.trials.task, case.trials.task.reference
     right = reference.text if isinstance(reference, Text) else None
     if _solvable(case) and right is not None and isinstance(reference, Text):
-        if not (_wrong_answers(case, right, others) and vary(case, variations.attempts(task, reference))):
+        if not _as_text(case, reference) or not (_wrong_answers(case, right, others) and vary(case, variations.attempts(task, reference))):
             return False
-        _falls(case)
+        _falls(case, plan)
     return _open_to_all(case) or case.try_all(text.attempts(task, right if _solvable(case) else None, others))
+
+
+def _as_text(case: Case, reference: Text) -> bool:
+    """A policy answers in words: one of the texts of an answer that is kept as something else has to be paid."""
+    texts = list(dict.fromkeys((reference.text, *case.trials.task.answers)))
+    if not reference.stored or any(case.trials.grade("reference/as_text", Family.REFERENCE, Text(text)).paid for text in texts):
+        return True
+    return vary(case, [variations.as_text(texts[0])])
 
 
 def _wrong_answers(case: Case, right: str, others: Sequence[str]) -> bool:
@@ -136,8 +144,8 @@ def _wrong_answers(case: Case, right: str, others: Sequence[str]) -> bool:
     return case.try_all([*proven, *([wrong.retracted(right, other)] if other is not None and "\n" not in right else [])])
 
 
-def _falls(case: Case) -> None:
-    plain, hostile = malformed.falls(case.trials)
+def _falls(case: Case, plan: Plan) -> None:
+    plain, hostile = malformed.falls(case.trials, hostile=plan.more)
     if plain:
         name, given, run = plain[0]
         claim = f"The verifier falls over {len(plain)} of {len(malformed.PLAIN)} plain wrong answers in place of refusing them."

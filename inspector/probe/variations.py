@@ -34,6 +34,11 @@ def attempts(task: TaskUnderTest, reference: Text) -> Iterator[Attempt]:
         yield from _of_text(task, reference.text)
 
 
+def as_text(text: str) -> Attempt:
+    """A reference that the task keeps as something else than text, as one."""
+    return variation("as_text", text, "as a text, the only form in which a policy answers", "text", noted=False)
+
+
 def _of_code(task: TaskUnderTest, text: str) -> Iterator[Attempt]:
     noted = forbidden(task.prompt, "source")
     yield variation("comments", f"# a comment\n\n{text.rstrip()}\n\n# another one\n\n", "with comments and empty lines more", "source", noted)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from inspector.environments.protocol import Trouble
 from inspector.probe.attempts import Attempt, shown
 from inspector.probe.judging import Case
 from inspector.probe.trials import CONFIRMED, mixed
 from inspector.probe.words import Family, Run
+
+REFUSED = (None, Trouble.MALFORMED)  # a verifier that falls over a right answer does not pay it either
 
 
 def vary(case: Case, attempts: Iterable[Attempt]) -> bool:
     """False where the verifier turned out to pay by chance."""
     for attempt in attempts:
         first = case.trials.attempt(attempt)
-        if not first.paid and first.trouble is None and not _refused(case, attempt, first):
+        if not first.paid and first.trouble in REFUSED and not _refused(case, attempt, first):
             return False
     return True
 
@@ -26,7 +29,7 @@ def _refused(case: Case, attempt: Attempt, first: Run) -> bool:
         if mixed(each):
             case.by_chance(attempt.probe if each is runs else "reference", each)
             return False
-    if any(run.trouble is not None for run in runs) or not references[-1].paid:
+    if any(run.trouble not in REFUSED for run in runs) or not references[-1].paid:
         return True
     if attempt.noted:
         case.notes.append(f"{attempt.probe}: {attempt.claim} (told only, as the task may mean it so)")
