@@ -44,9 +44,11 @@ def _start(opened: Api, environment: str, version: str, task: str | None) -> Non
     with st.popover("Start a probe", on_change="rerun", key="probe-form") as opening:
         if not opening.open:
             return
-        st.radio("Depth", DEPTHS, key="probe-depth", horizontal=True)
-        st.selectbox("Priority", PRIORITIES, 1, key="probe-priority")
-        st.number_input("CPU seconds at most", min_value=0.0, value=None, placeholder="no bound", key="probe-cpu", format="%g")
+        st.radio("Depth", DEPTHS, key="probe-depth", horizontal=True, label_visibility="collapsed")
+        st.selectbox("Priority", PRIORITIES, 1, "priority: {}".format, "probe-priority", label_visibility="collapsed")
+        st.number_input(
+            "CPU seconds at most", min_value=0.0, value=None, placeholder="CPU seconds at most", key="probe-cpu", format="%g", label_visibility="collapsed"
+        )
         if task is not None:
             st.checkbox("The chosen task alone", key="probe-one")
         st.button(

@@ -54,7 +54,8 @@ class QueueRow(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """One line, its text showable; `tone`: a verdict, `none` for what is absent, `log` for output of programs, `command` for what is copied whole."""
+    """One line, its text showable. `tone`: a verdict; `none` for what is absent, `log` for output of programs, `command` for what is copied whole, or
+    `wide` for a sentence without a label."""
 
     label: str
     text: str

@@ -118,7 +118,7 @@ def pages(keys_of_rows: list[str], at: int, said: str) -> None:
         if first + PAGE < len(keys_of_rows):
             st.button("Next page", key="next page", shortcut=keys.ENVIRONMENT["next page"], on_click=choose, args=(keys_of_rows[first + PAGE],))
     if keys_of_rows:
-        st.caption(f"{first + 1:,} to {min(first + PAGE, len(keys_of_rows)):,} of {len(keys_of_rows):,} · {said} · J K move")
+        st.caption(f"{first + 1:,} to {min(first + PAGE, len(keys_of_rows)):,} of {len(keys_of_rows):,} · J K move · {said}")
 
 
 def bar() -> None:

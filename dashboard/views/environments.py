@@ -58,18 +58,21 @@ def card(line: dict[str, Any]) -> probed.Json | None:
 
 def heading() -> None:
     """What this is, and the ways elsewhere."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="right"):
-        if st.button("← Triage", key="triage", shortcut=keys.ENVIRONMENTS["triage"], type="tertiary"):
-            st.switch_page(session.TRIAGE_PAGE, query_params=st.session_state.get("narrowed", {}))
-        st.button("Look again", key="look again", shortcut=keys.ENVIRONMENTS["look again"], type="tertiary", on_click=holding.forget)
-        panels.account(opened, keys.ENVIRONMENTS, keys.IN_QUEUE)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown("##### Environments", width="content")
+        with st.container(horizontal=True, vertical_alignment="center", width="content"):
+            if st.button("← Triage", key="triage", shortcut=keys.ENVIRONMENTS["triage"], type="tertiary"):
+                st.switch_page(session.TRIAGE_PAGE, query_params=st.session_state.get("narrowed", {}))
+            st.button("Look again", key="look again", shortcut=keys.ENVIRONMENTS["look again"], type="tertiary", on_click=holding.forget)
+            panels.account(opened, keys.ENVIRONMENTS, keys.IN_QUEUE)
 
 
 def below(at: str | None, found: dict[str, Any]) -> None:
     """What may be done about the chosen one, and the other pages."""
     more = ", more follow" if found["next"] else ""
-    st.caption(f"{len(found['environments'])} on this page, as they came to the project{more} · J K move · O opens")
-    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
+    said, ways = st.columns([1.6, 1], vertical_alignment="center")
+    said.caption(f"{len(found['environments'])} on this page, in the order in which they came to the project{more} · J K move · O opens")
+    with ways, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
         if at is not None:
             st.button("Open", key="open version", shortcut=keys.ENVIRONMENTS["open version"], on_click=open_version, args=(at,))
         if st.query_params.get("after"):
@@ -90,6 +93,6 @@ st.session_state["version-chosen"] = at
 probes = newest()
 rows = [versions.row(line, card(line), probes.get((line["environment"], line["version"]))) for line in lines.values()]
 empty = "No environment version was posted or declared here.\nRegister one: inspector environments register PATH --name team/name --version V"
-listing(Listing("versions", Cell("Environments"), HEADS, rows, empty), at, key=KEY)
+listing(Listing("versions", Cell(), HEADS, rows, empty), at, key=KEY)
 if rows or st.query_params.get("after"):
     below(at, page)

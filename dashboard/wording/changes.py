@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from dashboard.shapes import Chip
-from dashboard.wording.outcomes import FAULTS, UNTOLD, gravest
+from dashboard.wording.outcomes import FAULTS, UNTOLD, gravest, natural
 from dashboard.wording.values import Json
 
 KINDS = ("worse", "new", "other faults", "better", "gone", "unclear", "as before")
@@ -28,7 +28,7 @@ def between(before: Sequence[Json], now: Sequence[Json]) -> list[Change]:
     """Every task of the two scorecards, what needs a look first."""
     was, is_ = ({line["task"]: line["outcomes"] for line in lines} for lines in (before, now))
     changes = [Change(task, kind(was.get(task), is_.get(task)), was.get(task), is_.get(task)) for task in was.keys() | is_.keys()]
-    return sorted(changes, key=lambda change: (KINDS.index(change.kind), gravest(change.now or change.before or ()), change.task))
+    return sorted(changes, key=lambda change: (KINDS.index(change.kind), gravest(change.now or change.before or ()), natural(change.task)))
 
 
 def kind(before: Collection[str] | None, now: Collection[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
@@ -61,7 +62,7 @@ def when(probe: Json, now: datetime | None = None) -> str:
 
 def standing(probe: Json, now: datetime | None = None) -> str:
     """A probe in a line."""
-    parts = [f"Probe {probe['state']}", done(probe), _cost(probe), f"{probe['depth']}, priority {probe['priority']}", when(probe, now)]
+    parts = [f"Probe {probe['state']}, {when(probe, now)}", done(probe), _cost(probe), f"{probe['depth']}, priority {probe['priority']}"]
     return " · ".join(filter(None, parts))
 
 
@@ -81,4 +82,9 @@ def _of(budget: float | None) -> str:
 
 def tasks(lines: Sequence[Json]) -> list[Json]:
     """Lines of a scorecard, worst first."""
-    return sorted(lines, key=lambda line: (gravest(line["outcomes"]), line["task"]))
+    return sorted(lines, key=lambda line: (gravest(line["outcomes"]), natural(line["task"])))
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Names with numbers in the order of the numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

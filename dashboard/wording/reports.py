@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from dashboard.shapes import Fact, Section
-from dashboard.wording.outcomes import TONES, chips, gravity, word
+from dashboard.wording.outcomes import STATES, TONES, chips, gravity, word
 from dashboard.wording.values import Json, amount, moment
 from inspector.showable import showable
 
@@ -18,14 +18,14 @@ def sections(line: Json, report: Json | None, state: str | None, kept_from_us: s
     """Of a task: the outcomes with their evidence, the worst first, and what was run."""
     if report is None:
         return [_head(line, {}, state, kept_from_us)]
-    told = [_evidence(one) for one in sorted(report.get("evidence") or (), key=lambda one: gravity(one["outcome"]))]
+    told = [_evidence(one, report.get("reproduce")) for one in sorted(report.get("evidence") or (), key=lambda one: gravity(one["outcome"]))]
     return [_head(line, report, state), *told, *_notes(report), *_hints("Lint", report.get("hints") or (), folded=False), *_runs(report)]
 
 
 def _head(line: Json, report: Json, state: str | None, why: str = "") -> Section:
     facts = [Fact("outcomes" if not at else "", chip.text, chip.tone) for at, chip in enumerate(chips(line["outcomes"]))]
     if state is not None:
-        facts.append(Fact("state", state))
+        facts.append(Fact("state", state, STATES.get(state.partition(" ")[0], "")))
     for outcome, value in (report.get("probabilities") or {}).items():
         facts.append(Fact("probability", f"{word(outcome)} {value:.3g}"))
     facts.append(Fact("probed", moment(line["probed_at"]) + _cost(report)))
@@ -40,13 +40,14 @@ def _cost(report: Json) -> str:
     return f" · {len(runs)} runs, {report.get('cpu_s') or 0:.1f} s CPU" if runs else ""
 
 
-def _evidence(one: Json) -> Section:
-    facts = [Fact("", showable(one["claim"], limit=SHORT, lines=True), TONES.get(one["outcome"], "") if one["outcome"] != "sound" else "")]
+def _evidence(one: Json, said: str | None) -> Section:
+    facts = [Fact("claim", showable(one["claim"], limit=SHORT, lines=True), TONES.get(one["outcome"], "") if one["outcome"] != "sound" else "")]
     facts += _log("proof", one.get("proof"))
     facts += _log("printed", one.get("detail"))
     if also := one.get("also"):
         facts.append(Fact("also", ", ".join(showable(probe) for probe in also)))
-    facts += _command(one.get("reproduce"))
+    if one.get("reproduce") != said:
+        facts += _command(one.get("reproduce"))
     return Section(f"{word(one['outcome'])} · {showable(one['probe'])}", facts)
 
 
@@ -62,7 +63,7 @@ def _command(text: str | None) -> Iterator[Fact]:
 
 def _notes(report: Json) -> Iterator[Section]:
     if notes := report.get("notes"):
-        yield Section("Notes", [Fact("", showable(note, limit=SHORT, lines=True)) for note in notes])
+        yield Section("Notes", [Fact("", showable(note, limit=SHORT, lines=True), "wide") for note in notes])
 
 
 def _hints(title: str, hints: Iterable[Json], *, folded: bool) -> Iterator[Section]:
@@ -79,9 +80,9 @@ def _hint(hint: Json) -> Fact:
 
 def _runs(report: Json) -> Iterator[Section]:
     runs = report.get("runs") or ()
-    facts = [Fact("", _run(run), "flag" if run.get("trouble") else "") for run in runs[:MOST_RUNS]]
+    facts = [Fact("", _run(run), "wide") for run in runs[:MOST_RUNS]]
     if len(runs) > MOST_RUNS:
-        facts.append(Fact("", f"and {len(runs) - MOST_RUNS:,} more", "none"))
+        facts.append(Fact("", f"and {len(runs) - MOST_RUNS:,} more", "wide"))
     if facts:
         yield Section(f"Runs: {len(runs):,}", facts, folded=True)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,25 @@ from tests.api.conftest import paid_despite_failures
 
 SCRIPT = Path(session.__file__).parent / "streamlit_app.py"
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script> [x](javascript:alert(3)) **b** :red[r] \x1b[31m \u202egnp.exe \u200b"
+WITHIN_MS = 60_000  # for a machine that does other things too
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+
+
+@contextmanager
+def watched(browser: Any, base_url: str, *scripts: str) -> Iterator[Any]:
+    """A page of a browser that knows nobody; a dialog, an error of a script or a call to elsewhere fails the test."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=base_url)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(WITHIN_MS)
+    for script in scripts:
+        context.add_init_script(script)
+    opened, wrong = context.new_page(), []
+    opened.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    opened.on("pageerror", lambda error: wrong.append(f"script: {error}"))
+    opened.on("request", lambda request: None if request.url.startswith((base_url, "data:", "blob:")) else wrong.append(f"elsewhere: {request.url}"))
+    yield opened
+    context.close()
+    assert wrong == []
 
 
 class Served(NamedTuple):

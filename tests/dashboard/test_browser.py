@@ -9,10 +9,9 @@ import pytest
 
 from dashboard import assets
 from dashboard.painting import paint, place
-from tests.dashboard.house import EVIL, long_steps, with_steps
+from tests.dashboard.house import EVIL, long_steps, watched, with_steps
 
 TOP = "Math.round(document.querySelector('.ins-scroll').getBoundingClientRect().top)"
-WITHIN_MS = 60_000  # for a machine that does other things too; the slow test below asks for a second
 MOST_NODES = 300
 FIRST = """(() => { const look = () => { if (document.querySelector(".ins-step .ins-text"))
     window.first = { ms: performance.now(), nodes: document.querySelectorAll("*").length };
@@ -54,21 +53,12 @@ def quoted(served):
 
 @pytest.fixture
 def page(served, dashboard, browser):
-    """A page that is signed in; a dialog, an error of a script or a call to elsewhere fails the test."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=dashboard)
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(WITHIN_MS)
-    context.add_init_script(FIRST)
-    opened, wrong = context.new_page(), []
-    opened.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    opened.on("pageerror", lambda error: wrong.append(f"script: {error}"))
-    opened.on("request", lambda request: None if request.url.startswith((dashboard, "data:", "blob:")) else wrong.append(f"elsewhere: {request.url}"))
-    with served.api("acme-reviewer") as api:
-        opened.goto(f"/login?token={api.post('/v1/logins')['token']}")
-    opened.wait_for_selector(".ins-row", state="attached")
-    yield opened
-    context.close()
-    assert wrong == []
+    """A page that is signed in."""
+    with watched(browser, dashboard, FIRST) as opened:
+        with served.api("acme-reviewer") as api:
+            opened.goto(f"/login?token={api.post('/v1/logins')['token']}")
+        opened.wait_for_selector(".ins-row", state="attached")
+        yield opened
 
 
 def nodes(page):

@@ -69,9 +69,9 @@ def test_tasks_come_worst_first_and_the_worst_is_shown_with_its_proof(pages, ver
         "inspector probe rows.jsonl --only p/exploitable",
         "inspector probe rows.jsonl --only p/weak_verifier",
     ]
-    assert {"label": "state", "text": "quarantined", "tone": ""} in told
+    assert {"label": "state", "text": "quarantined", "tone": "quarantine"} in told
     assert {"label": "proof", "text": "return It pays for nothing.", "tone": "log"} in told
-    assert "Probe done · 5 of 5 tasks" in texts(app)
+    assert "Probe done, just now · 5 of 5 tasks" in texts(app)
     assert len(list(app.main)) < 100
 
 
@@ -103,13 +103,13 @@ def test_an_owner_starts_a_probe_sees_how_far_it_is_and_ends_it(pages, versions)
     app.number_input(key="probe-cpu").set_value(60.0)
     app.button(key="start probe").click().run()
     assert not app.exception
-    assert "Probe queued · no task listed yet · 0.0 of 60 s CPU · quick, priority probe · asked for just now" in texts(app)
+    assert "Probe queued, asked for just now · no task listed yet · 0.0 of 60 s CPU · quick, priority probe" in texts(app)
     probing.work(versions, NOW, most=2)
     app.button(key="look again").click().run()
-    assert "Probe running · 2 of 5 tasks · 3.0 of 60 s CPU" in texts(app)
+    assert "Probe running, asked for just now · 2 of 5 tasks · 3.0 of 60 s CPU" in texts(app)
     app.button(key="cancel probe").click().run()
     assert not app.exception
-    assert "Probe cancelled · 2 of 5 tasks" in texts(app)
+    assert "Probe cancelled, just now · 2 of 5 tasks" in texts(app)
     assert "cancel probe" not in {button.key for button in app.button}
 
 

@@ -40,7 +40,7 @@ export default function (component) {
 function draw(held, mount, listed) {
   const list = make("div", `ins-listing ins-of-${listed.kind}`);
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", listed.title.text);
+  list.setAttribute("aria-label", listed.title.text || listed.kind);
   const head = make("div", "ins-line ins-heads");
   head.append(...listed.heads.map((name) => make("div", "", name)));
   if (listed.rows.length) list.append(head);
@@ -51,7 +51,7 @@ function draw(held, mount, listed) {
     held.rows.set(row.key, element);
     list.append(element);
   }
-  mount.replaceChildren(titleElement(listed.title), list);
+  mount.replaceChildren(...(listed.title.text ? [titleElement(listed.title)] : []), list);
 }
 
 function titleElement(title) {
