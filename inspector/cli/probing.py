@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from inspector.cli import DONE, FAILED, INCONCLUSIVE, UNREADABLE
+from inspector.cli import DONE, FAILED, INCONCLUSIVE, UNREADABLE, rolling
 from inspector.cli.inputs import Json
 from inspector.cli.output import Step, json_line, progress, say, table, warn
 from inspector.cli.under_test import Asked, UnderTest, opened
@@ -73,6 +73,11 @@ def probe_environment(
     task: Tasks = None,
     seed: Seed = 0,
     parallel: Parallel = AT_ONCE,
+    agent: rolling.Url = "",
+    agent_model: rolling.Model = "",
+    agent_runs: rolling.Episodes = 8,
+    agent_turns: rolling.Turns = 40,
+    agent_trajectories: rolling.Written = None,
 ) -> None:
     """Try the tasks of an environment: can they be solved, does doing nothing or cheating pay, is right told from wrong.
 
@@ -83,8 +88,10 @@ def probe_environment(
     known = read_baseline(baseline) if baseline else None
     asked = Asked(path, dataset, depth, seed, task or [])
     under_test = opened(asked)
-    with progress() as step:
+    with rolling.rolling(agent, agent_model, agent_runs, agent_turns, agent_trajectories) as episodes, progress() as step:
         reports = [_probed(one, asked, parallel, step) for one in under_test]
+        if episodes is not None:
+            reports = [episodes.added(one.environment, report, seed, step) for one, report in zip(under_test, reports, strict=True)]
     files = {place: file for one in under_test for place, file in one.files(asked).items()}
     probed = Probed(reports, datetime.now(UTC), asked.whole_command(), known, failing or DEFECTS, files)
     _print(probed, json=json)
