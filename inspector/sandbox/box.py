@@ -64,7 +64,7 @@ class BubblewrapBox:
         options = self.options + surroundings({**self.plan.environment, **(environment or {})}, cwd or self.plan.cwd)
         meter = Meter(self.group)
         with ExitStack() as stack:
-            talk, streams = converse(stack, stdin, self.plan.limits)
+            talk, streams = converse(stack, stdin, self.plan.limits, self.program.user)
             running = self._launch(options, self.command(argv), talk, streams)
             stack.callback(running.close)
             talk.hold(running.monitor.pidfd, time.monotonic() + (self.plan.limits.wall_s if timeout_s is None else timeout_s), lambda: True)
@@ -137,19 +137,21 @@ def make_disk(disk: Path, limits: Limits, user: int) -> None:
         os.chown(disk / name, user, user)
 
 
-def converse(stack: ExitStack, stdin: bytes, limits: Limits) -> tuple[Talk, dict[int, int]]:
+def converse(stack: ExitStack, stdin: bytes, limits: Limits, user: int) -> tuple[Talk, dict[int, int]]:
     """A conversation, and the descriptors of its other side, which the caller closes once the child has them."""
     streams: dict[int, int] = {}
     stack.callback(let_go, streams)
     outputs = []
     for number in (1, 2):
         reading, streams[number] = os.pipe()
+        os.fchown(streams[number], user, user)  # so that it can be opened by its name too, as /dev/stdout
         stack.callback(os.close, reading)
         os.set_blocking(reading, False)
         outputs.append(reading)
     into = None
     if stdin:
         streams[0], into = os.pipe()
+        os.fchown(streams[0], user, user)
         os.set_blocking(into, False)
     else:
         streams[0] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

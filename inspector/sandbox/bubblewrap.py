@@ -6,8 +6,10 @@ import atexit
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from math import inf
 from pathlib import Path
 
 from inspector.sandbox import cgroups, stage
@@ -18,7 +20,11 @@ from inspector.sandbox.session import Session
 from inspector.sandbox.stage import SEPARATOR, Stage
 
 OPTION_BYTES = 3900  # of one mount: the kernel takes a page
+MOST_CPUS = 1e5  # far more than machines have, and what the kernel still counts
 DEFAULT = Limits()
+
+
+_backends: weakref.WeakSet[Bubblewrap] = weakref.WeakSet()
 
 
 class Bubblewrap:
@@ -30,6 +36,11 @@ class Bubblewrap:
         self._stage: Stage | None = None
         self._lock = threading.RLock()
         self._found: Capabilities | None = None
+        _backends.add(self)
+
+    def forked(self) -> None:
+        """Called in a child, which has none of the threads that may have held the lock."""
+        self._lock = threading.RLock()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -67,6 +78,8 @@ class Bubblewrap:
             raise Refused(f"this machine gives no box: {'; '.join(f'{what}: {why}' for what, why in missing.items())}")
         if network not in self.capabilities.network:
             raise Refused("the operator gives boxes no network")
+        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= (MOST_CPUS if name == "cpus" else inf)]:
+            raise Refused(f"no box can be limited to {wrong[0]} of {getattr(limits, wrong[0])}")
         return self._make([layer.path for layer in layers], limits, network, environment or {}, cwd, Session if session else BubblewrapBox)
 
     def _make(
@@ -101,3 +114,11 @@ class Bubblewrap:
         if sum(len(str(path)) + len("/oldroot:") for path in seen) > OPTION_BYTES:
             raise Refused(f"{len(seen)} layers are more than one box can stand on")
         return seen
+
+
+def _forked() -> None:
+    for backend in _backends:
+        backend.forked()
+
+
+os.register_at_fork(after_in_child=_forked)

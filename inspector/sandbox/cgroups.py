@@ -13,6 +13,7 @@ from pathlib import Path
 from inspector.sandbox.protocol import Broken, Limits
 
 NEEDED = ("memory", "pids", "cpu")
+OF_VERSION_1 = (*NEEDED, "cpuacct", "freezer")  # what version 2 has without a controller
 PERIOD_US = 100_000
 PATIENCE_S = 5.0  # for the kernel to let go of a group whose processes were killed
 
@@ -135,6 +136,27 @@ class Group:
         """Who is in."""
         return sorted({pid for folder in dict.fromkeys(self.folders.values()) for pid in members(folder)})
 
+    def freeze(self) -> None:
+        """Have nobody in it run until `thaw`, whatever they do to each other. Raises Broken."""
+        if "freezer" in self.folders:
+            order, said, wanted = ("freezer.state", "FROZEN"), "freezer.state", "FROZEN"
+        else:
+            order, said, wanted = ("cgroup.freeze", "1"), "cgroup.events", "frozen 1"
+        folder, deadline = self.folders.get("freezer", self.folders["pids"]), time.monotonic() + PATIENCE_S
+        try:
+            _put(folder / order[0], order[1])
+            while wanted not in _get(folder / said).splitlines():
+                if time.monotonic() > deadline:
+                    raise Broken("processes of a box do not stand still")
+                time.sleep(0.001)
+        except OSError as error:
+            raise Broken(f"this machine cannot hold a box still: {error}") from error
+
+    def thaw(self) -> None:
+        """Let them run again."""
+        for folder in dict.fromkeys(self.folders.values()):
+            thaw(folder)
+
     def remove(self) -> None:
         """Kill who is left and remove the folders. Raises Broken where the kernel does not let go."""
         for folder in dict.fromkeys(self.folders.values()):
@@ -149,6 +171,15 @@ def members(folder: Path) -> list[int]:
         if error.errno in (errno.ENOENT, errno.ENODEV):
             return []
         raise
+
+
+def thaw(folder: Path) -> None:
+    """Let who is in a group run; in version 1 nobody who is held can be killed."""
+    for name, value in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+        try:
+            _put(folder / name, value)
+        except FileNotFoundError:
+            continue
 
 
 def remove(folder: Path) -> None:
@@ -182,7 +213,7 @@ def find(mountinfo: str, membership: str) -> Cgroups:
     homes: dict[str, Home] = {}
     for folder, root, kind, options in _mounts(mountinfo):
         if kind == "cgroup":
-            homes.update({name: Home(_home(folder, root, ours[name]), False) for name in options if name in (*NEEDED, "cpuacct") and name in ours})
+            homes.update({name: Home(_home(folder, root, ours[name]), False) for name in options if name in OF_VERSION_1 and name in ours})
     for folder, root, kind, _ in _mounts(mountinfo):
         if kind == "cgroup2" and "" in ours:
             home = _home(folder, root, ours[""])
@@ -275,4 +306,4 @@ def _put(path: Path, value: str) -> None:
 def tops() -> list[Path]:
     """Where hierarchies that boxes may use are mounted."""
     kinds = [(folder, kind, options) for folder, _, kind, options in _mounts(_get(Path("/proc/self/mountinfo")))]
-    return [folder for folder, kind, options in kinds if kind == "cgroup2" or (kind == "cgroup" and {*NEEDED, "cpuacct"} & set(options))]
+    return [folder for folder, kind, options in kinds if kind == "cgroup2" or (kind == "cgroup" and set(OF_VERSION_1) & set(options))]

@@ -17,9 +17,17 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def parts_of(path: str) -> list[str]:
     """The names in an absolute path. Raises Refused."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    if not path.startswith("/") or ".." in parts or "\0" in path or not parts:
+    if not path.startswith("/") or ".." in parts or not parts or not sayable(path):
         raise Refused(f"{path[:200]!r} is no absolute path inside the box")
     return parts
+
+
+def sayable(*words: str) -> bool:
+    """Whether the kernel takes these words: no NUL in them, and nothing that no bytes stand for."""
+    try:
+        return b"\0" not in os.fsencode("".join(words))
+    except UnicodeEncodeError:
+        return False
 
 
 def status(name: str, folder: int) -> os.stat_result | None:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from inspector.sandbox.cgroups import Group
+from inspector.sandbox.files import sayable
 from inspector.sandbox.process import Child, ready, send, start
 from inspector.sandbox.protocol import Broken, Limits, Network, Refused
 from inspector.sandbox.root import Root
@@ -94,15 +95,15 @@ def arguments(root: Root, layers: Sequence[Path], disk: Path, network: Network, 
 def surroundings(environment: Mapping[str, str], cwd: str) -> list[str]:
     """bwrap's options for one command. Raises Refused."""
     for name, value in environment.items():
-        if not name or "=" in name or "\0" in name + value:
+        if not name or "=" in name or not sayable(name, value):
             raise Refused(f"no environment variable can be called {name[:100]!r} or hold what it holds")
     return [word for pair in environment.items() for word in ("--setenv", *pair)] + ["--chdir", cwd]
 
 
 def launch(program: Program, options: Sequence[str], command: Sequence[str], streams: Mapping[int, int], group: Group, limits: Limits, mark: str) -> Running:
     """Start a command in a box, its limits on before its first step. Raises Broken and Refused."""
-    if not command or any("\0" in word for word in (*command, *options)):
-        raise Refused("a command has at least a name, and no NUL in it")
+    if not command or not sayable(*command, *options):
+        raise Refused("a command has at least a name, and nothing in it that is no text")
     with ExitStack() as stack:
         about, about_in = _pipe(stack)
         gate_out, gate_in = os.pipe()

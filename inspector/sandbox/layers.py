@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -18,6 +19,7 @@ from inspector.sandbox.protocol import Broken, Changed, Diff, Layer, Refused
 DEPTH = 300  # folders in folders that are followed; each is an open descriptor
 PATH_BYTES = 4000  # within which another name of a file can be given to the kernel
 CHUNK = 1 << 20
+ROOT_MODE = 0o755  # of every layer: a box has its own root above it
 BOOKKEEPING = ("user.overlay.origin", "user.overlay.impure", "user.overlay.uuid", "user.overlay.nlink")  # of the file system that it was made on
 
 
@@ -52,6 +54,8 @@ def _inside(at: int, under: Sequence[int], name: str, path: str, depth: int) -> 
         if lower is None or not stat.S_ISDIR(lower.st_mode):
             yield f"{path}/{name}", Changed.WRITTEN
             inside = []
+        elif os.stat(name, dir_fd=at, follow_symlinks=False).st_mode != lower.st_mode:
+            yield f"{path}/{name}", Changed.WRITTEN
         yield from _changes(hold(stack, os.open(name, FOLDER, dir_fd=at)), inside, f"{path}/{name}", depth + 1)
 
 
@@ -86,12 +90,13 @@ def keep(upper: Path, store: Path, *, owner: str, user: int, limit: int) -> Laye
 
 
 def _settle(target: Path, place: Path) -> Path:
-    """Give a whole layer its name; who came first with the same content stays."""
-    try:
-        target.rename(place)
-    except OSError:
-        if not place.is_dir():
-            raise
+    """Give a whole layer its name; who came first with the same content stays, also where that is none."""
+    if not place.is_dir():
+        try:
+            target.rename(place)
+        except OSError:
+            if not place.is_dir():
+                raise
     return place
 
 
@@ -117,7 +122,7 @@ class Copy:
                 self._enter(source, to, name, f"{path}/{name}", depth)
             elif not self._same(here, to, name, f"{path}/{name}"):
                 self._entry(source, to, name, here)
-        self._finish(source, to)
+        self._finish(source, to, ROOT_MODE if depth == 0 else None)
         self._say(b"end")
 
     def _enter(self, source: int, to: int, name: str, path: str, depth: int) -> None:
@@ -133,7 +138,12 @@ class Copy:
             return False
         if len(os.fsencode(first)) > PATH_BYTES:
             raise Refused("a file with several names lies too deep to be kept")
-        os.link(first, name, src_dir_fd=self.root, dst_dir_fd=to, follow_symlinks=False)
+        try:
+            os.link(first, name, src_dir_fd=self.root, dst_dir_fd=to, follow_symlinks=False)
+        except OSError as error:
+            if error.errno != errno.EMLINK:
+                raise
+            raise Refused("a file has more names than the store of layers can give it") from error
         self._say(b"link", os.fsencode(first))
         return True
 
@@ -180,14 +190,16 @@ class Copy:
         if self.copied > self.limit:
             raise Refused(f"more than {self.limit} bytes were changed")
 
-    def _finish(self, old: int, new: int) -> None:
-        """Attributes, owner, mode and time, the time last."""
+    def _finish(self, old: int, new: int, own_mode: int | None = None) -> None:
+        """Attributes, owner, mode and time, the time last; the mode is said as it is given, whatever became of it since the entry was read."""
         for name in sorted(os.listxattr(old)):
             if name.startswith("user.") and name not in BOOKKEEPING:
                 self._attribute(old, new, name)
         about = os.fstat(old)
         os.fchown(new, self.user, self.user)
-        os.fchmod(new, stat.S_IMODE(about.st_mode))
+        mode = stat.S_IMODE(about.st_mode) if own_mode is None else own_mode
+        os.fchmod(new, mode)
+        self._say(b"%o" % mode)
         os.utime(new, ns=(about.st_mtime_ns, about.st_mtime_ns))
 
     def _attribute(self, old: int, new: int, name: str) -> None:

@@ -16,6 +16,7 @@ from inspector.sandbox.protocol import Broken, Refused
 FIRST_SOURCE = 64  # descriptors that a child gets are copied up here first, so that none overwrites another
 CHUNK = 1 << 16
 END_S = 20.0  # for the kernel to end what was killed
+WAIT_S = 86400.0  # at once: poll(2) counts milliseconds in 32 bits
 
 
 @dataclass(slots=True)
@@ -76,7 +77,12 @@ def ready(descriptor: int, timeout_s: float) -> bool:
     """Wait until it can be read: a pipe has bytes or its end, a process has ended."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(max(0, int(timeout_s * 1000 + 0.999))))
+    return bool(poll.poll(_milliseconds(timeout_s)))
+
+
+def _milliseconds(timeout_s: float) -> int:
+    """As poll(2) takes them, rounded up; no more than a day."""
+    return int(min(max(0.0, timeout_s), WAIT_S) * 1000 + 0.999)
 
 
 def reap(pidfd: int) -> int:
@@ -136,7 +142,7 @@ class Talk:
             poll.register(self.into, select.POLLOUT)
         while not self.flooded:
             left = deadline - time.monotonic()
-            events = poll.poll(max(0, int(left * 1000 + 0.999)))
+            events = poll.poll(_milliseconds(left))
             if left <= 0:
                 self.timed_out = True
                 return

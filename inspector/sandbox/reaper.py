@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from inspector.sandbox.launch import MARK
 from inspector.sandbox.stage import SEPARATOR, owner_name, started
 
 PARTS = 3  # of an owner's name: where its number counts, its number, when it started
+NUMBER = re.compile(r"[0-9]{1,19}")  # whatever else: anyone may put anything into his own environment
 DEPTH = 6  # of control groups that are searched
 
 
@@ -22,6 +24,9 @@ def reap(folder: Path | None = None) -> list[str]:
     processes, groups = list(_processes()), list(_groups())
     dead = sorted({owner for name in (*_owners(), *(mark for mark, _ in processes), *(group.name for group in groups)) if (owner := _dead(name, here))})
     for owner in dead:
+        for group in groups:
+            if _dead(group.name, here) == owner:
+                cgroups.thaw(group)
         for mark, pid in processes:
             if _dead(mark, here) == owner:
                 _kill(pid, mark)
@@ -48,7 +53,7 @@ def _owners() -> list[str]:
 def _dead(name: str, here: str) -> str | None:
     """The owner in a name, if it is one of ours that no longer lives; of another container's processes we know nothing."""
     parts = name.split(SEPARATOR)
-    if len(parts) not in (PARTS, PARTS + 1) or parts[0] != here or not all(part.isdigit() for part in parts[1:]):
+    if len(parts) not in (PARTS, PARTS + 1) or parts[0] != here or not all(NUMBER.fullmatch(part) for part in parts[1:]):
         return None
     return None if started(int(parts[1])) == parts[2] else SEPARATOR.join(parts[:PARTS])
 

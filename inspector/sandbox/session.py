@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import threading
 import time
@@ -13,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from importlib.resources import files as resources
 from typing import TypeVar
 
 from inspector.sandbox.box import BubblewrapBox, Meter, converse, let_go, said
+from inspector.sandbox.files import sayable
 from inspector.sandbox.launch import SETUP_S, Running, launch, surroundings
 from inspector.sandbox.process import Talk, ready
 from inspector.sandbox.protocol import Broken, Diff, Ended, Layer, Refused, Result
@@ -48,11 +48,11 @@ class Session(BubblewrapBox):
         variables = {**self.plan.environment, **(environment or {})}
         surroundings(variables, "/")
         order = json.dumps({"argv": self.command(argv), "cwd": cwd or self.plan.cwd, "environment": variables}).encode()
-        if not argv or any("\0" in word for word in argv):
-            raise Refused("a command has at least a name, and no NUL in it")
+        if not argv or not sayable(*argv, cwd or ""):
+            raise Refused("a command has at least a name, and nothing in it that is no text")
         control, meter = self._started(), Meter(self.group)
         with ExitStack() as stack:
-            talk, streams = converse(stack, stdin, self.plan.limits)
+            talk, streams = converse(stack, stdin, self.plan.limits, self.program.user)
             self._send(control, order, streams)
             let_go(streams)
             deadline = time.monotonic() + (self.plan.limits.wall_s if timeout_s is None else timeout_s)
@@ -125,7 +125,7 @@ class Session(BubblewrapBox):
 
     def _start(self, control: int) -> None:
         options = self.options + surroundings(self.plan.environment, "/")
-        command = [self.root.python, "-I", "-S", "-c", (files("inspector.sandbox") / "agent.py").read_text()]
+        command = [self.root.python, "-I", "-S", "-c", (resources("inspector.sandbox") / "agent.py").read_text()]
         quiet = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         errors = os.memfd_create("box", os.MFD_CLOEXEC)
         self.stack.callback(os.close, errors)
@@ -165,16 +165,11 @@ class Session(BubblewrapBox):
 
     @contextmanager
     def _still(self) -> Iterator[None]:
-        stopped: set[int] = set()
-        while new := set(self.group.pids()) - stopped:
-            for pid in new:
-                _signal(pid, signal.SIGSTOP)
-            stopped |= new
         try:
+            self.group.freeze()
             yield
         finally:
-            for pid in stopped:
-                _signal(pid, signal.SIGCONT)
+            self.group.thaw()
 
     def __exit__(self, *_: object) -> None:
         self.stack.close()
@@ -194,19 +189,13 @@ def _text(descriptor: int) -> str:
     return os.pread(descriptor, 2000, 0).decode(errors="replace").strip()
 
 
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
-
-
 def in_a_thread_that_stays(work: Callable[[], T]) -> T:
     """A box dies with the thread that started it, so a session is started by one that lives as long as we do."""
     return _thread(os.getpid()).submit(work).result()
 
 
 _lock = threading.Lock()
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))  # a fork has nobody who could let go of it
 
 
 def _thread(pid: int) -> ThreadPoolExecutor:

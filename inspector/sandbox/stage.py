@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 from collections.abc import Mapping
@@ -30,10 +31,10 @@ def owner_name(pid: int | None = None) -> str:
 def started(pid: int) -> str | None:
     """When a process started, in ticks since the machine did; None where there is none."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    state, *rest = text.rpartition(")")[2].split()
+    state, *rest = text.rpartition(b")")[2].decode().split()  # what stands before is a name, which need be no text
     return None if state in "ZX" else rest[18]
 
 
@@ -129,6 +130,7 @@ def clear(folder: Path) -> None:
 
 
 def mounted(folder: Path) -> list[Path]:
-    """Mounts on and below a folder, the last first."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return [Path(place) for place in reversed([line.split()[4] for line in lines]) if f"{place}/".startswith(f"{folder}/")]
+    """Mounts on and below a folder, the last first; the kernel names them by their real places."""
+    lines, real = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines(), os.path.realpath(folder)
+    places = [re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), line.split()[4]) for line in lines]
+    return [Path(place) for place in reversed(places) if f"{place}/".startswith(f"{real}/")]

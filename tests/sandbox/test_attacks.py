@@ -197,7 +197,7 @@ def test_mounts_say_nothing_of_us(cell, boxes):
     mounts = sh(cell, "cat /proc/mounts").stdout.decode()
     assert str(ours) not in mounts
     assert "inspector" not in mounts
-    assert str(boxes._store) not in mounts
+    assert str(boxes._folder) not in mounts
 
 
 def test_the_program_that_bwrap_is_cannot_be_rewritten(cell):

@@ -41,6 +41,7 @@ def test_version_1_is_found_in_the_group_that_we_are_in(tmp_path):
         "pids": "pids",
         "cpu": "cpu,cpuacct/service",
         "cpuacct": "cpu,cpuacct/service",
+        "freezer": "freezer",
     }
     assert not any(home.unified for home in found.homes.values())
 
