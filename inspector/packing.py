@@ -6,11 +6,11 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, cast
 
 from inspector.environments.protocol import Unreadable
-from inspector.environments.trees import FILE_BYTES, TREE_BYTES, TREE_FILES, read_file, read_tree
+from inspector.environments.trees import DEPTH, FILE_BYTES, TREE_BYTES, TREE_FILES, read_file, read_tree
 
 PACKAGE_BYTES = 256 << 20  # of a whole tar
 PIECE = 1 << 20
@@ -68,16 +68,19 @@ def unpack(tar: IO[bytes], folder: Path) -> None:
         with tarfile.open(fileobj=tar, mode="r:") as opened:
             for member in _bounded(opened):
                 opened.extract(member, folder, filter="data")
-    except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
+    except (tarfile.TarError, OSError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"the package cannot be unpacked: {type(error).__name__}: {str(error)[:200]}") from error
 
 
 def _bounded(opened: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    size = 0
+    size, folders = 0, set[str]()
     for number, member in enumerate(opened, 1):
         size += member.size
+        if member.name.count("/") > DEPTH + 1:
+            raise Unreadable(f"the package holds folders deeper than {DEPTH}")
+        folders |= {str(parent) for parent in PurePosixPath(member.name).parents}
         if not (member.isreg() or member.isdir()) or member.issparse():
             raise Unreadable(f"the package holds {member.name!r:.200}, which is neither a plain file nor a folder")
-        if number > TREE_FILES or size > TREE_BYTES or member.size > max(FILE_BYTES, PACKAGE_BYTES):
+        if max(number, len(folders)) > TREE_FILES or size > TREE_BYTES or member.size > max(FILE_BYTES, PACKAGE_BYTES):
             raise Unreadable(f"the package holds more than {TREE_FILES} files or {TREE_BYTES} bytes")
         yield member

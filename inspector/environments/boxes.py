@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -86,6 +87,15 @@ def ended(result: Result, timeout_s: float) -> Grade | None:
     if result.ended is Ended.OUT_OF_MEMORY:
         return measured(Grade(None, trouble=Trouble.REFUSED, evidence="out of the memory that this sandbox gives"), result)
     return None
+
+
+def finite(value: float) -> float | None:
+    """A number as a float; None where it is infinite, none at all, or more than a float holds."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def measured(grade: Grade, *results: Result) -> Grade:

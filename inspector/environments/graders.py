@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import secrets
 import weakref
 from collections.abc import Mapping
@@ -130,7 +129,7 @@ def read_answer(said: Mapping[str, Any]) -> Grade:
     reward = said.get("reward")
     if isinstance(reward, bool):
         reward = float(reward)
-    if not isinstance(reward, int | float) or not math.isfinite(reward):
+    if not isinstance(reward, int | float) or boxes.finite(reward) is None:
         what = "" if "raised" in said or "malformed" in said else f"the reward is {reward!r:.80}, no finite number"
         return Grade(None, trouble=Trouble.MALFORMED, evidence=f"{what}\n{evidence}".strip())
     return Grade(float(reward), evidence=evidence)

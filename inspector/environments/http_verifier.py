@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from inspector.environments import boxes
 from inspector.environments.answers import Question, read_questions
 from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble, Unreadable
 from inspector.environments.rows import Row
@@ -119,6 +119,6 @@ def _read(status: int, data: bytes) -> Grade:
     except (ValueError, RecursionError):
         said = None
     reward = said.get("reward") if isinstance(said, dict) else None
-    if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
+    if isinstance(reward, bool) or not isinstance(reward, int | float) or boxes.finite(reward) is None:
         return Grade(None, trouble=Trouble.MALFORMED, evidence=f"no finite reward in the answer: {shown}")
     return Grade(float(reward), evidence=shown)

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from inspector.environments.protocol import Unreadable
@@ -75,7 +76,11 @@ def read_tree(root: Path, *, files: int = TREE_FILES, size: int = TREE_BYTES) ->
     found: list[File] = []
     left_out: list[str] = []
     total = 0
-    for path, status in _walk(root):
+    for number, (path, status) in enumerate(_walk(root), 1):
+        if number > 2 * files:
+            raise Unreadable(f"{root.name}: more than {2 * files} files, folders and links")
+        if stat.S_ISDIR(status.st_mode):
+            continue
         if not stat.S_ISREG(status.st_mode):
             left_out.append(f"{path} is {'a link' if stat.S_ISLNK(status.st_mode) else 'no regular file'}")
             continue
@@ -94,19 +99,19 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
         folder = waiting.pop()
         for name, status in _entries(root, folder):
             path = f"{folder}{name}"
+            yield path, status
             if not stat.S_ISDIR(status.st_mode):
-                yield path, status
-            elif path.count("/") >= DEPTH:
+                continue
+            if path.count("/") >= DEPTH:
                 raise Unreadable(f"{root.name}: folders deeper than {DEPTH}")
-            else:
-                waiting.append(f"{path}/")
+            waiting.append(f"{path}/")
 
 
 def _entries(root: Path, folder: str) -> list[tuple[str, os.stat_result]]:
     descriptor = _open(root, folder.rstrip("/"), os.O_DIRECTORY)
     try:
         with os.scandir(descriptor) as entries:
-            return [(_name(root, entry.name), entry.stat(follow_symlinks=False)) for entry in entries]
+            return [(_name(root, entry.name), entry.stat(follow_symlinks=False)) for entry in islice(entries, 2 * TREE_FILES + 1)]
     except OSError as error:
         raise Unreadable(f"{root.name}/{folder}: {error.strerror}") from error
     finally:

@@ -20,7 +20,7 @@ from inspector.sandbox.session import Session
 from inspector.sandbox.stage import SEPARATOR, Stage
 
 OPTION_BYTES = 3900  # of one mount: the kernel takes a page
-MOST_CPUS = 1e5  # far more than machines have, and what the kernel still counts
+MOST = {"wall_s": inf, "cpus": 1e5}  # far more than machines have, and what the kernel still counts
 DEFAULT = Limits()
 
 
@@ -78,7 +78,7 @@ class Bubblewrap:
             raise Refused(f"this machine gives no box: {'; '.join(f'{what}: {why}' for what, why in missing.items())}")
         if network not in self.capabilities.network:
             raise Refused("the operator gives boxes no network")
-        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= (MOST_CPUS if name == "cpus" else inf)]:
+        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= MOST.get(name, 1 << 62)]:
             raise Refused(f"no box can be limited to {wrong[0]} of {getattr(limits, wrong[0])}")
         return self._make([layer.path for layer in layers], limits, network, environment or {}, cwd, Session if session else BubblewrapBox)
 

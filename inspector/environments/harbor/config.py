@@ -76,10 +76,9 @@ def read_config(tree: Tree) -> TaskConfig:
     """The task.toml of a task folder. Raises Unreadable naming the field and the value."""
     try:
         text = tree.read("task.toml", TOML_BYTES).decode()
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _Reader(f"{tree.root.name}/task.toml", tomllib.loads(text)).config()
+    except (ValueError, OverflowError, RecursionError) as error:  # no TOML, no text, or numbers that are too long to be read or shown
         raise Unreadable(f"{tree.root.name}/task.toml: {str(error)[:200]}") from error
-    return _Reader(f"{tree.root.name}/task.toml", table).config()
 
 
 def unknown_fields(table: Mapping[str, Any]) -> Iterator[str]:
@@ -198,7 +197,7 @@ class _Reader:
         if unknown:
             yield f"unknown fields in task.toml: {', '.join(sorted(unknown))[:300]}"
         version = str(self._table.get("schema_version", self._table.get("version", "1.0")))
-        if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) > NEWEST:
+        if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) > NEWEST:
             yield f"schema {version[:20]} is newer than the 1.4 that we know"
         for section in ("environment", "verifier", "solution"):
             value = self._section(section).get("env", {})

@@ -207,10 +207,11 @@ class _Grading:
                 found = left.run(["/usr/bin/find", path, "-type", "f", "-print0"], timeout_s=30).stdout.split(b"\0")[:-1]
                 if len(found) > ARTIFACT_FILES:
                     raise Refused(f"the artifact {source[:100]} has more than {ARTIFACT_FILES} files")
-                for each in found:
-                    data = left.read(each.decode(errors="surrogateescape"), ARTIFACT_BYTES)
+                for place in (each.decode(errors="surrogateescape") for each in found):
+                    within = f"{place}/".startswith(f"{path.rstrip('/')}/")  # what was left may speak in the place of `find`
+                    data = left.read(place, ARTIFACT_BYTES) if within else None
                     if data is not None:
-                        target.write(each.decode(errors="surrogateescape"), data, mode=0o755)
+                        target.write(place, data, mode=0o755)
 
     def _box(self, layers: Sequence[Layer], state: Built, wall_s: float) -> Box:
         return boxes.fresh(self._backend, layers, limits=self._limits(wall_s), network=self._network(), cwd="/")
@@ -242,14 +243,16 @@ class _Grading:
 def _command(box: Box, submission: Script) -> list[str]:
     if submission.solution:
         return ["/bin/bash", "/solution/solve.sh"]
-    if len(submission.script.encode(errors="replace")) <= ARGUMENT_BYTES:
-        return ["/bin/bash", "-c", submission.script]
-    box.write("/tmp/work.sh", submission.script.encode(errors="replace"))  # noqa: S108 -- a path inside the box
+    script = submission.script.encode(errors="replace")
+    if len(script) <= ARGUMENT_BYTES and b"\0" not in script:
+        return ["/bin/bash", "-c", script.decode()]
+    box.write("/tmp/work.sh", script)  # noqa: S108 -- a path inside the box
     return ["/bin/bash", "/tmp/work.sh"]  # noqa: S108
 
 
 def _cleared(box: Box) -> None:
-    """As Harbor: a reward that was there before the verifier is none."""
+    """As Harbor: a reward that was there before the verifier is none; root of a box may not write where the mode says no."""
+    box.run(["/bin/chmod", "u+rwx", "/", "/logs", rewards.FOLDER], timeout_s=10)
     box.run(["/bin/rm", "-rf", "--", rewards.TEXT, rewards.JSON], timeout_s=10)
     made = box.run(["/bin/mkdir", "-p", rewards.FOLDER, ARTIFACTS], timeout_s=10)
     if not made.ok:

@@ -18,7 +18,7 @@ from inspector.environments.trees import Tree, read_tree
 
 PROMPT_BYTES = 4 << 20
 SEARCHED = 4  # folders deep
-PYTHON = re.compile(r"^\s*FROM\s+\S*?\bpython[:-](\d+)[.-](\d+)", re.MULTILINE | re.IGNORECASE)
+PYTHON = re.compile(r"^[ \t]*FROM[ \t]+\S*?\bpython[:-](\d+)[.-](\d+)", re.MULTILINE | re.IGNORECASE)
 PLUGIN = re.compile(r"\bpytest[-_](?!json-ctrf|json_ctrf|cache)[a-z]")  # of packages that are asked for by name
 BACKGROUND = re.compile(r"\bnohup\b|\bsetsid\b|\bsystemctl\b|\bservice\s+\S+\s+start\b|(?<![&>|])&\s*$", re.MULTILINE)
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 
+from inspector.environments import boxes
 from inspector.environments.protocol import Grade, Trouble
 from inspector.sandbox.protocol import Box, Changed, Refused
 
@@ -47,7 +48,7 @@ def _from_json(data: bytes) -> Grade:
         return _malformed(f"reward.json holds {data[:80]!r}, no JSON")
     if not isinstance(values, dict) or not values:
         return _malformed(f"reward.json holds {str(values)[:80]}, no object of numbers")
-    wrong = [name for name, value in values.items() if not isinstance(value, int | float) or not math.isfinite(value)]
+    wrong = [name for name, value in values.items() if not isinstance(value, int | float) or boxes.finite(value) is None]
     if wrong:
         return _malformed(f"reward.json: {wrong[0][:80]!r} is {str(values[wrong[0]])[:80]}, no finite number")
     components = {name: float(value) for name, value in values.items()}
@@ -56,4 +57,4 @@ def _from_json(data: bytes) -> Grade:
 
 def _mean(values: Iterable[float]) -> float:
     kept = list(values)
-    return sum(kept) / len(kept)
+    return sum(value / len(kept) for value in kept)
