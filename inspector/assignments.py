@@ -45,6 +45,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     content_version: Annotated[str, msgspec.Meta(max_length=200)]
     verifier_digest: Annotated[str, msgspec.Meta(max_length=200)]
     tasks: Annotated[Sequence[Identifier], msgspec.Meta(max_length=MOST_TASKS)]
+    one_verifier: bool = False  # for all tasks: then they fail alike by nature
     notes: Annotated[Sequence[str], msgspec.Meta(max_length=100)] = ()
     hints: Annotated[Sequence[Hint], msgspec.Meta(max_length=MOST_HINTS)] = ()  # of the lint
 

@@ -133,7 +133,8 @@ def unassessed(task: str, reason: str) -> TaskReport:
 def _listed(session: Session, held: Work, listing: Listing) -> None:
     """Make the tasks that were asked for wait."""
     probe = probes.find(session, None, held.probe)
-    packages.learn(session, probe.environment_version, listing.content_version, listing.verifier_digest, msgspec.json.encode(listing.hints))
+    hints = msgspec.json.encode(listing.hints)
+    packages.learn(session, probe.environment_version, listing.content_version, listing.verifier_digest, hints, one_verifier=listing.one_verifier)
     probe_work.close(session, held)
     for note in listing.notes:
         probe_work.add_note(session, held.probe, showable(note, limit=1000))
@@ -192,7 +193,8 @@ def _settle_unsolvable(session: Session, probe: Probe) -> None:
     rows = probe_work.with_outcome(session, probe.id, Outcome.UNSOLVABLE.value)
     said = [(task_id, msgspec.json.decode(body, type=TaskReport)) for _, _, task_id, body in rows]
     if rows and len(rows) == probe_work.assessed(session, probe.id):
-        judged, notes = causes.suspect_ourselves([one for _, one in said])
+        one_verifier = packages.of(session, probe.environment_version).one_verifier
+        judged, notes = causes.suspect_ourselves([one for _, one in said], one_verifier=one_verifier)
         for (held, *_), before, after in zip(rows, (one for _, one in said), judged, strict=True):
             if after is not before:
                 probe_work.rewrite(session, held, [outcome.value for outcome in after.outcomes], msgspec.json.encode(after))

@@ -28,6 +28,7 @@ class Registered(NamedTuple):
     project_uuid: UUID
     content_version: str | None  # None until a worker has read it
     verifier_digest: str | None
+    one_verifier: bool  # of all its tasks
     hints: bytes | None  # of the lint, JSON
 
 
@@ -50,7 +51,7 @@ def of(session: Session, environment_version: int) -> Registered:
     row = (
         driver(session)
         .execute(
-            "SELECT encode(sha256, 'hex'), face, entry, dataset, project, uuid, content_version, verifier_digest, hints"
+            "SELECT encode(sha256, 'hex'), face, entry, dataset, project, uuid, content_version, verifier_digest, one_verifier, hints"
             " FROM package JOIN project ON project.id = package.project WHERE environment_version = %s",
             (environment_version,),
         )
@@ -61,9 +62,10 @@ def of(session: Session, environment_version: int) -> Registered:
     return Registered(Package(*row[:4]), *row[4:])
 
 
-def learn(session: Session, environment_version: int, content_version: str, verifier_digest: str, hints: bytes) -> None:
+def learn(session: Session, environment_version: int, content_version: str, verifier_digest: str, hints: bytes, *, one_verifier: bool) -> None:
     """What the first worker that read it found."""
     driver(session).execute(
-        "UPDATE package SET content_version = %s, verifier_digest = %s, hints = %s WHERE environment_version = %s AND content_version IS NULL",
-        (content_version, verifier_digest, hints, environment_version),
+        "UPDATE package SET content_version = %s, verifier_digest = %s, hints = %s, one_verifier = %s"
+        " WHERE environment_version = %s AND content_version IS NULL",
+        (content_version, verifier_digest, hints, one_verifier, environment_version),
     )

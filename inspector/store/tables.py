@@ -290,11 +290,13 @@ class VerdictRow(SQLModel, table=True):
         Index("verdict_worst", "project", "verdict", "key", postgresql_where=text("verdict >= 2")),
         Index("verdict_standing", "project", "seq", postgresql_where=text("seq IS NOT NULL")),
         Index("verdict_content", "project", "content", "key"),
+        Index("verdict_state", "project", "state", "key", postgresql_where=text("state IS NOT NULL")),
     )
 
     key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
     project: int = Field(sa_column=_column(BigInteger))
     content: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of the steps without ids and times
+    state: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of what the episode left, where that is attached
     seq: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of the standing decision, where it was logged
     reward_override: float | None = Field(default=None, sa_column=_column(Double, null=True))
     probability: float = Field(sa_column=_column(Double))
@@ -456,6 +458,7 @@ class PackageRow(SQLModel, table=True):
     dataset: str | None = Field(default=None, sa_column=_column(Text, null=True))
     content_version: str | None = Field(default=None, sa_column=_column(Text, null=True))  # as the first probe read it, and the next too
     verifier_digest: str | None = Field(default=None, sa_column=_column(Text, null=True))
+    one_verifier: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # of all its tasks
     hints: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # of the lint
     put_at: datetime | None = Field(default=None, sa_column=_now())
 

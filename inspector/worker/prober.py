@@ -16,7 +16,7 @@ import structlog
 from inspector.assignments import MOST_HINTS, MOST_TASKS, Assignment, Listing, WorkReport
 from inspector.client import Api, ApiError
 from inspector.environments.lint import lint
-from inspector.environments.protocol import Environment, TaskUnderTest, Unreadable
+from inspector.environments.protocol import Environment, Kind, TaskUnderTest, Unreadable
 from inspector.packing import PACKAGE_BYTES
 from inspector.probe import Depth, probe
 from inspector.probe.words import Hint, TaskReport
@@ -58,7 +58,7 @@ class Prober:
 
     def _claim(self) -> Assignment | None:
         try:
-            claimed = self._api.post("/v1/probes/work")
+            claimed = self._api.post("/v1/probe-work")
         except ApiError as error:
             log.warning("no work could be claimed", reason=str(error))
             return None
@@ -115,7 +115,7 @@ class Prober:
 
 
 def _place(assignment: Assignment) -> str:
-    return f"/v1/probes/work/{assignment.work}"
+    return f"/v1/probe-work/{assignment.work}"
 
 
 def listing(environment: Environment) -> Listing:
@@ -130,6 +130,7 @@ def listing(environment: Environment) -> Listing:
         content_version=environment.version,
         verifier_digest=environment.verifier_digest,
         tasks=[task.id for task in nameable],
+        one_verifier=all(task.kind in (Kind.TEXT, Kind.ACTIONS) for task in tasks),
         notes=notes,
         hints=list(hints),
     )

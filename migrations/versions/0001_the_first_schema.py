@@ -112,6 +112,7 @@ def upgrade() -> None:
     sa.Column('key', sa.Uuid(), nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=False),
     sa.Column('content', sa.BigInteger(), nullable=True),
+    sa.Column('state', sa.BigInteger(), nullable=True),
     sa.Column('seq', sa.BigInteger(), nullable=True),
     sa.Column('reward_override', sa.Double(), nullable=True),
     sa.Column('probability', sa.Double(), nullable=False),
@@ -129,6 +130,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('key')
     )
     op.create_index('verdict_content', 'verdict', ['project', 'content', 'key'], unique=False)
+    op.create_index('verdict_state', 'verdict', ['project', 'state', 'key'], unique=False, postgresql_where=sa.text('state IS NOT NULL'))
     op.create_index('verdict_standing', 'verdict', ['project', 'seq'], unique=False, postgresql_where=sa.text('seq IS NOT NULL'))
     op.create_index('verdict_triage', 'verdict', ['project', sa.literal_column('verdict DESC'), sa.literal_column('probability DESC'), sa.literal_column('key DESC')], unique=False, postgresql_where=sa.text('open'))
     op.create_index('verdict_worst', 'verdict', ['project', 'verdict', 'key'], unique=False, postgresql_where=sa.text('verdict >= 2'))
@@ -314,6 +316,7 @@ def upgrade() -> None:
     sa.Column('dataset', sa.Text(), nullable=True),
     sa.Column('content_version', sa.Text(), nullable=True),
     sa.Column('verifier_digest', sa.Text(), nullable=True),
+    sa.Column('one_verifier', sa.Boolean(), server_default='false', nullable=False),
     sa.Column('hints', sa.LargeBinary(), nullable=True),
     sa.Column('put_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
@@ -433,6 +436,7 @@ def downgrade() -> None:
     op.drop_index('verdict_worst', table_name='verdict', postgresql_where=sa.text('verdict >= 2'))
     op.drop_index('verdict_triage', table_name='verdict', postgresql_where=sa.text('open'))
     op.drop_index('verdict_standing', table_name='verdict', postgresql_where=sa.text('seq IS NOT NULL'))
+    op.drop_index('verdict_state', table_name='verdict', postgresql_where=sa.text('state IS NOT NULL'))
     op.drop_index('verdict_content', table_name='verdict')
     op.drop_table('verdict')
     op.drop_index('trajectory_newest', table_name='trajectory')

@@ -33,12 +33,12 @@ def start(house: House, **wanted: Any) -> str:
 
 
 def claim(house: House) -> dict[str, Any] | None:
-    answer = house.call("POST", "/v1/probes/work", holder="prober")
+    answer = house.call("POST", "/v1/probe-work", holder="prober")
     return answer.json() if answer.status_code == 200 else None
 
 
 def report(house: House, work: dict[str, Any], **said: Any) -> Any:
-    return house.call("POST", f"/v1/probes/work/{work['work']}/report", said, "prober", lease=work["lease"])
+    return house.call("POST", f"/v1/probe-work/{work['work']}/report", said, "prober", lease=work["lease"])
 
 
 def list_tasks(house: House, *tasks: str, **more: Any) -> None:
@@ -88,7 +88,7 @@ def test_a_probe_goes_from_queued_to_done(registered: House) -> None:
     assert (read(registered, probe)["state"], read(registered, probe)["total"]) == ("queued", None)
     work = claim(registered)
     assert (work["task"], work["depth"], work["package"]["sha256"], work["package"]["entry"]) == (None, "full", SHA256, "rows.jsonl")
-    fetched = registered.client.get(f"/v1/probes/work/{work['work']}/package", params={"lease": work["lease"]}, headers=registered.auth("prober"))
+    fetched = registered.client.get(f"/v1/probe-work/{work['work']}/package", params={"lease": work["lease"]}, headers=registered.auth("prober"))
     assert fetched.content == TAR
     assert report(registered, work, listing={**DIGESTS, "tasks": ["a", "b"]}).status_code == 200
     assert (read(registered, probe)["state"], read(registered, probe)["done"], read(registered, probe)["total"]) == ("running", 0, 2)
@@ -142,7 +142,7 @@ def test_what_is_urgent_goes_first_but_a_backfill_waits_no_more_than_an_hour(reg
 def test_a_lease_that_ended_may_neither_renew_nor_report(registered: House) -> None:
     start(registered)
     lost = claim(registered)
-    renew = f"/v1/probes/work/{lost['work']}/renew"
+    renew = f"/v1/probe-work/{lost['work']}/renew"
     assert registered.call("POST", renew, holder="prober", lease=lost["lease"]).json()["state"] == "running"
     lapse(registered)
     taken = claim(registered)

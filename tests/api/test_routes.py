@@ -42,10 +42,10 @@ BODIES = {
     "POST /v1/logins/exchange": {"token": "t"},
     "PUT /v1/environments/{environment:path}/versions/{version}/package": {"artifact": ARTIFACT},
     "POST /v1/environments/{environment:path}/versions/{version}/probes": {"priority": "live"},
-    "POST /v1/probes/work/{work}/report": {"failure": "no tar"},
+    "POST /v1/probe-work/{work}/report": {"failure": "no tar"},
 }
 
-QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}} | {f"/v1/probes/work/{{work}}/{act}": {"lease": 1} for act in ("package", "renew", "report")}
+QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}} | {f"/v1/probe-work/{{work}}/{act}": {"lease": 1} for act in ("package", "renew", "report")}
 INSTALLATION = {Role.ADMIN: "admin", Role.PROBER: "prober"}
 
 
@@ -75,7 +75,7 @@ def posted(house):
     assert house.client.put(f"/v1/artifacts/{ARTIFACT}", content=b"a log", headers=house.auth()).status_code == 201
     assert house.call("PUT", f"{environment}/package", {"artifact": ARTIFACT}).status_code == 201
     probe = house.call("POST", f"{environment}/probes", {"priority": "live"}).json()["id"]
-    work = house.call("POST", "/v1/probes/work", holder="prober").json()["work"]
+    work = house.call("POST", "/v1/probe-work", holder="prober").json()["work"]
     key = house.call("POST", "/v1/keys", {"name": "extra", "role": "trainer"}).json()["id"]
     check = "/".join(["builtin", next(iter(house.app.state.service.catalog.checks)).partition("/")[2]])
     return {

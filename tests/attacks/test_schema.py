@@ -17,7 +17,7 @@ from tests.attacks.conftest import MANY, serving
 
 SCHEMA = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
 OPERATIONS = {operation.label: operation for operation in (found.ok() for found in SCHEMA.get_all_operations())}
-HOLDERS = {"trainer": "acme-trainer", "reviewer": "acme-reviewer", "owner": "acme-owner", "admin": "admin"}
+HOLDERS = {"trainer": "acme-trainer", "reviewer": "acme-reviewer", "owner": "acme-owner", "admin": "admin", "prober": "prober"}
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -40,6 +40,7 @@ BEYOND_SCHEMA = (
     "belongs to no project, every other key to one",
     "got `float`",  # 3.0 is an integer to JSON Schema, not to us
     "a value cannot be stored",  # \u0000 in a text
+    "give one of listing, task and failure",
     "reward.",  # contradictions within a declaration
 )
 

@@ -29,12 +29,12 @@ def worker(stack):
     with Api(stack.api_url, stack.keys["prober"]) as api:
 
         def answer(*tasks, outcomes=("weak_verifier",)):
-            work = api.post("/v1/probes/work")
+            work = api.post("/v1/probe-work")
             evidence = [{"outcome": outcomes[0], "probe": "p", "claim": "A wrong answer\x1b[31m is paid.", "proof": "x"}]
             said = {"task": {"task": work["task"], "outcomes": outcomes, "evidence": evidence}}
             if work["task"] is None:
                 said = {"listing": {"content_version": "c", "verifier_digest": "d", "tasks": tasks}}
-            api.post(f"/v1/probes/work/{work['work']}/report", said, lease=work["lease"])
+            api.post(f"/v1/probe-work/{work['work']}/report", said, lease=work["lease"])
             return work
 
         yield answer
@@ -90,9 +90,9 @@ def test_waiting_ends_with_the_probe_and_says_that_it_failed(ask, stack, rows):
 
     def fail():
         with Api(stack.api_url, stack.keys["prober"]) as api:
-            while (work := api.post("/v1/probes/work")) is None:
+            while (work := api.post("/v1/probe-work")) is None:
                 time.sleep(0.1)
-            api.post(f"/v1/probes/work/{work['work']}/report", {"failure": "no rows"}, lease=work["lease"])
+            api.post(f"/v1/probe-work/{work['work']}/report", {"failure": "no rows"}, lease=work["lease"])
 
     thread = threading.Thread(target=fail)
     thread.start()

@@ -21,14 +21,14 @@ Work = Annotated[int, Path(ge=0, le=2**62)]
 Lease = Annotated[int, Query(ge=0, le=2**62, description="as it was given with the work")]
 
 
-@router.post("/v1/probes/work", **documented(Assignment, 200, 204))
+@router.post("/v1/probe-work", **documented(Assignment, 200, 204))
 def claim_work(session: SessionDep, service: ServiceDep, who: Prober) -> Response:
     """Lease what is due first; 204 where nothing waits."""
     assignment = probing.claim(session, service.settings.lease_s)
     return Response(None, 204) if assignment is None else answer(assignment)
 
 
-@router.get("/v1/probes/work/{work}/package", **documented(None, 404, 409))
+@router.get("/v1/probe-work/{work}/package", **documented(None, 404, 409))
 def fetch_package(session: SessionDep, service: ServiceDep, who: Prober, work: Work, lease: Lease) -> Response:
     """The tar of the version that a claimed work is about."""
     held = probe_work.held(session, work, lease)
@@ -37,13 +37,13 @@ def fetch_package(session: SessionDep, service: ServiceDep, who: Prober, work: W
     return FileResponse(path, media_type="application/octet-stream", headers={"X-Content-Type-Options": "nosniff"})
 
 
-@router.post("/v1/probes/work/{work}/renew", **documented(Standing, 404, 409))
+@router.post("/v1/probe-work/{work}/renew", **documented(Standing, 404, 409))
 def renew_lease(session: SessionDep, service: ServiceDep, who: Prober, work: Work, lease: Lease) -> Response:
     """Keep a claimed work for another lease."""
     return answer(Standing(work=work, state=probing.renew(session, work, lease, service.settings.lease_s)))
 
 
-@router.post("/v1/probes/work/{work}/report", **documented(Standing, 404, 409))
+@router.post("/v1/probe-work/{work}/report", **documented(Standing, 404, 409))
 def report_work(session: SessionDep, who: Prober, work: Work, lease: Lease, said: Annotated[WorkReport, Depends(JsonBody(WorkReport, LARGE))]) -> Response:
     """Close a claimed work with what was found."""
     return answer(Standing(work=work, state=probing.report(session, work, lease, said)))
