@@ -47,7 +47,7 @@ def _echo(prompt: str) -> str:
 
 
 def _of_text(task: TaskUnderTest) -> Iterator[Attempt]:
-    right = {_plain(answer) for answer in (*task.answers, task.reference.text if isinstance(task.reference, Text) else "")}
+    right = {_plain(answer) for answer in (*task.answers, *([task.reference.text] if isinstance(task.reference, Text) else []))}
     texts = {
         "empty": ("", "an empty answer is paid"),
         "whitespace": (" \n\t\n", "an answer of white space is paid"),
@@ -58,7 +58,7 @@ def _of_text(task: TaskUnderTest) -> Iterator[Attempt]:
         "colon": (":", "a single colon is paid"),
     }
     for name, (text, claim) in texts.items():
-        if _plain(text) not in right or not right:
+        if _plain(text) not in right:
             yield _nothing(name, Text(text), claim)
 
 
