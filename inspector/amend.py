@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from inspector.errors import BadSubmission, Conflict, TooLarge
 from inspector.settings import Limits
-from inspector.store import patches, trajectories, work
+from inspector.store import look_backs, patches, trajectories, work
 from inspector.store.segments import SegmentReader
 from inspector.trajectory import ArtifactRef, Envelope, Header, Number, Reward, Trajectory, VerifierReport
 
@@ -49,6 +49,7 @@ def amend(
     added = [name for name, value in encoded.items() if patches.add(session, key, name, value)]
     if "reward" in added and amendment.reward is not UNSET:
         trajectories.set_reward(session, key, amendment.reward)
+        look_backs.add(session, [key])  # others with the same steps or the same final state learn of it by the sweep
     if added:
         work.add_trajectories(session, project, [key], priority=0)
     return added

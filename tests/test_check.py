@@ -214,3 +214,5 @@ def test_history_tells_projects_apart_by_our_own_key():
     history = History(twins={"key-1": [Twin("a", 1.0)]})
     assert history.twins(trajectory(key="key-1")) == [Twin("a", 1.0)]
     assert history.twins(trajectory(key="key-2", id="key-1")) == ()
+    left = History(same_state={"key-1": [Twin("a", 1.0)]})
+    assert (left.same_state(trajectory(key="key-1")), left.same_state(trajectory(key="key-2", id="key-1"))) == ([Twin("a", 1.0)], ())

@@ -163,7 +163,16 @@ class Auditor:
                 needs = replace(needs, baselines=self.usual.of(session, project, {(t.environment.id, t.environment.version) for t in read}))
         assessed = checks_engine.run(plan.checks, read, needs)
         return [
-            Audited(o.claim, o.subject, trajectory.header, o.declaration, content, plan.spread(assessment, grouped=_grouped(o.subject)), len(o.added))
+            Audited(
+                o.claim,
+                o.subject,
+                trajectory.header,
+                o.declaration,
+                content,
+                plan.spread(assessment, grouped=_grouped(o.subject)),
+                len(o.added),
+                subjects.state_of(trajectory.header, o.subject.task),
+            )
             for o, trajectory, content, assessment in zip(opened, read, contents, assessed, strict=True)
         ]
 
@@ -213,7 +222,7 @@ class Auditor:
             entries, watches = self.write(session, ours, earlier)
             mine = [c for c in claims if c.id in held]
             entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
-            promised = look_back.promise(session, [j.audited for j in ours if j.audited.subject.key not in earlier])
+            promised = look_back.promise(session, [j.audited for j in ours if look_back.is_new(j.audited, earlier.get(j.audited.subject.key))])
             log_all(session, entries, ours)
         return Closing(
             projects={j.audited.subject.project for j in ours} | set(entries),

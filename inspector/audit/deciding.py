@@ -88,8 +88,7 @@ def verdict_row(judged: Judged, policy_id: int, earlier: NewVerdict | None) -> N
     row = verdicts.row(
         subject.key, subject.project, audited.content or 0, policy_id, judged.judgement, assessment.outcomes, dict(assessment.notes), final=judged.final
     )
-    if audited.content is None:
-        row = row._replace(content=None)
+    row = row._replace(content=audited.content, state=audited.state)
     if earlier is None:
         return row
     if earlier.by_person:

@@ -18,7 +18,7 @@ import msgspec
 
 from inspector import engine
 from inspector.audit.plans import Plan
-from inspector.audit.subjects import Audited, Opened, content_of
+from inspector.audit.subjects import Audited, Opened, content_of, state_of
 from inspector.check import Check, Group
 from inspector.engine import Assessment, Needs
 from inspector.errors import InspectorError
@@ -49,7 +49,8 @@ def audit_alone(opened: Opened, plan: Plan, needs: Needs, limit_s: float) -> Aud
         )
     decoded = msgspec.json.decode(answer, type=_Answer)
     assessment = plan.spread(Assessment(decoded.outcomes, tuple(decoded.findings), decoded.notes), grouped=grouped)
-    return Audited(opened.claim, opened.subject, header, opened.declaration, decoded.content, assessment, len(opened.added))
+    state = state_of(header, opened.subject.task)
+    return Audited(opened.claim, opened.subject, header, opened.declaration, decoded.content, assessment, len(opened.added), state)
 
 
 def group_alone(checks: Sequence[Check], opened: Sequence[Opened], group: Callable[[Sequence[Trajectory]], Group], limit_s: float) -> Assessment:

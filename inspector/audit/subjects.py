@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from inspector import gates
 from inspector.amend import amended
 from inspector.check import Check, History, Probed, Twin
 from inspector.engine import Assessment, Needs
+from inspector.final_states import state_digest
 from inspector.signatures.transcript import content_hash
 from inspector.store import environments, groups, patches, probes, trajectories
 from inspector.store.segments import SegmentReader
@@ -50,6 +51,7 @@ class Audited(NamedTuple):
     content: int | None
     assessment: Assessment
     added: int | None = None  # fields that had come later than the line when it was read; None where it could not be read
+    state: int | None = None  # the number of what the episode left, where that is attached
 
 
 def open_block(session: Session, reader: SegmentReader, claims: Sequence[Claim]) -> tuple[list[Opened], list[tuple[Claim, Subject, str]]]:
@@ -96,8 +98,17 @@ def read_all(opened: Iterable[Opened]) -> tuple[list[Trajectory], list[int]]:
 
 def content_of(trajectory: Trajectory, task: int) -> int:
     """A 64-bit number that is equal for equal steps of one task; whatever it finds is compared by task again."""
-    steps = int.from_bytes(content_hash(trajectory)[:8], "big")
-    return (steps + task * _SPREAD) % (1 << 64) - (1 << 63)
+    return _number(content_hash(trajectory), task)
+
+
+def state_of(header: Header, task: int) -> int | None:
+    """The same of what the episode left; None where that is not attached, or its reward may speak of a limit."""
+    digest = state_digest(header)
+    return None if digest is None else _number(digest, task)
+
+
+def _number(digest: bytes, task: int) -> int:
+    return (int.from_bytes(digest[:8], "big") + task * _SPREAD) % (1 << 64) - (1 << 63)
 
 
 def needs(session: Session, project: int, checks: Iterable[Check], opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:
@@ -117,19 +128,34 @@ def _history(session: Session, project: int, opened: Sequence[Opened], read: Seq
     twins: dict[str, Sequence[Twin]] = {t.key: found for t, found in zip(read, twins_of(session, project, opened, contents), strict=True) if found}
     tasks = groups.tasks_of(session, {o.subject.group_id for o in opened if o.subject.group_id is not None})
     of_group = {t.key: tasks[o.subject.group_id] for t, o in zip(read, opened, strict=True) if o.subject.group_id is not None}
-    return History(twins, of_group)
+    return History(twins, of_group, _same_state(session, project, opened, read))
+
+
+def _same_state(session: Session, project: int, opened: Sequence[Opened], read: Sequence[Trajectory]) -> dict[str, Sequence[Twin]]:
+    left = [(o, t.key, state) for o, t in zip(opened, read, strict=True) if (state := state_of(t.header, o.subject.task)) is not None]
+    if not left:
+        return {}
+    found = _alike(session, project, [o for o, *_ in left], [state for *_, state in left], trajectories.same_state)
+    return {key: others for (_, key, _), others in zip(left, found, strict=True) if others}
 
 
 def twins_of(session: Session, project: int, opened: Sequence[Opened], contents: Sequence[int]) -> list[list[Twin]]:
     """For each trajectory: others of its task, stored or in the same block, with the same steps."""
-    stored = trajectories.twins(session, project, contents)
+    return _alike(session, project, opened, contents, trajectories.twins)
+
+
+_Look = Callable[[Session, int, Sequence[int]], Mapping[int, Sequence[tuple[str, float | None, int, UUID]]]]
+
+
+def _alike(session: Session, project: int, opened: Sequence[Opened], numbers: Sequence[int], look: _Look) -> list[list[Twin]]:
+    stored = look(session, project, numbers)
     beside: dict[tuple[int, int], list[Opened]] = {}
-    for o, content in zip(opened, contents, strict=True):
-        beside.setdefault((content, o.subject.task), []).append(o)
+    for o, number in zip(opened, numbers, strict=True):
+        beside.setdefault((number, o.subject.task), []).append(o)
     found = []
-    for o, content in zip(opened, contents, strict=True):
-        known = {key: Twin(id_, reward) for id_, reward, task, key in stored.get(content, ()) if task == o.subject.task}
-        known |= {other.subject.key: Twin(other.subject.id, other.subject.reward) for other in beside[content, o.subject.task]}
+    for o, number in zip(opened, numbers, strict=True):
+        known = {key: Twin(id_, reward) for id_, reward, task, key in stored.get(number, ()) if task == o.subject.task}
+        known |= {other.subject.key: Twin(other.subject.id, other.subject.reward) for other in beside[number, o.subject.task]}
         known.pop(o.subject.key, None)
         found.append(list(known.values()))
     return found

@@ -40,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """An earlier trajectory with the same steps under another id."""
+    """Another trajectory with the same steps, or with the same final state."""
 
     id: str
     reward: float | None
@@ -49,13 +49,19 @@ class Twin:
 class History:
     """What the project posted before, as far as checks may ask. Whoever calls the engine fills it once for a whole block.
 
-    Both mappings are keyed by a trajectory's `key`, or by its `id` where nothing was stored (`key` is empty then): a
+    The mappings are keyed by a trajectory's `key`, or by its `id` where nothing was stored (`key` is empty then): a
     block may hold trajectories of several projects, and only our own key tells them apart.
     """
 
-    def __init__(self, twins: Mapping[str, Sequence[Twin]] | None = None, tasks_of_group: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self,
+        twins: Mapping[str, Sequence[Twin]] | None = None,
+        tasks_of_group: Mapping[str, Sequence[str]] | None = None,
+        same_state: Mapping[str, Sequence[Twin]] | None = None,
+    ) -> None:
         self._twins = twins or {}
         self._tasks = tasks_of_group or {}
+        self._same_state = same_state or {}
 
     def twins(self, trajectory: Trajectory) -> Sequence[Twin]:
         """Trajectories of the same environment version and task whose steps are the same but for ids and times."""
@@ -64,6 +70,10 @@ class History:
     def tasks_of_group(self, trajectory: Trajectory) -> Sequence[str]:
         """Every task id that was posted under this trajectory's group id, in the same run."""
         return self._tasks.get(trajectory.key or trajectory.id, ())
+
+    def same_state(self, trajectory: Trajectory) -> Sequence[Twin]:
+        """Trajectories of the same environment version and task that left the same final state to the same verifier; none where an episode was cut."""
+        return self._same_state.get(trajectory.key or trajectory.id, ())
 
 
 class Baselines:

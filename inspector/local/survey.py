@@ -1,7 +1,7 @@
 """The first pass over the files: what each trajectory's checks must know of the others.
 
-Kept are an id and a digest a trajectory, and what several trajectories share: the rewards given for the same steps, and
-the tasks of a group. So verdicts do not depend on the order of the files, and memory not on their length.
+Kept are an id and a digest a trajectory, and what several trajectories share: the rewards given for the same steps or the
+same final state, and the tasks of a group. So verdicts do not depend on the order of the files, and memory not on their length.
 """
 
 from __future__ import annotations
@@ -11,22 +11,44 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from inspector.check import History, Twin
+from inspector.final_states import state_digest
 from inspector.formats import Refused
 from inspector.signatures.transcript import content_hash
 from inspector.trajectory import Header, Trajectory
 
-TWINS = 16  # that are kept of one content, those with the lowest and the highest rewards
+TWINS = 16  # that are kept of one content or state, those with the lowest and the highest rewards
 
 Group = tuple[str | None, str]  # (run, name): as the service tells groups apart
 
 
 class Content(NamedTuple):
-    """What twins share."""
+    """What twins share; or, with a digest of what was left, what those share that left the same."""
 
-    steps: bytes
+    digest: bytes
     environment: str
     version: str
     task: str
+
+
+class Rewards:
+    """Of each content that several share: who got what."""
+
+    def __init__(self) -> None:
+        self._first: dict[Content, Twin] = {}
+        self._shared: dict[Content, list[Twin]] = {}
+
+    def add(self, content: Content, twin: Twin) -> None:
+        """Take note of one more."""
+        first = self._first.setdefault(content, twin)
+        if first is not twin:
+            shared = self._shared.setdefault(content, [first])
+            shared.append(twin)
+            if len(shared) >= 4 * TWINS:
+                shared[:] = _extremes(shared)
+
+    def beside(self, content: Content | None, id_: str) -> list[Twin]:
+        """The others."""
+        return [twin for twin in self._shared.get(content, ()) if twin.id != id_] if content else []
 
 
 class Survey:
@@ -37,8 +59,7 @@ class Survey:
         self.duplicates = 0
         self.refused: list[Refused] = []
         self._digests: dict[str, bytes] = {}
-        self._first: dict[Content, Twin] = {}
-        self._twins: dict[Content, list[Twin]] = {}
+        self._by_steps, self._by_state = Rewards(), Rewards()
         self._task: dict[Group, str] = {}
         self._tasks: dict[Group, set[str]] = {}  # of groups with more than one
 
@@ -60,18 +81,16 @@ class Survey:
 
     def history(self, block: Sequence[Trajectory]) -> History:
         """What the checks of a block may ask for."""
-        twins = {t.id: [twin for twin in shared if twin.id != t.id] for t in block if (shared := self._twins.get(content_of(t)))}
+        twins = {t.id: others for t in block if (others := self._by_steps.beside(content_of(t), t.id))}
+        left = {t.id: others for t in block if (others := self._by_state.beside(left_by(t), t.id))}
         tasks = {t.id: sorted(self._tasks.get(group, ())) or [self._task[group]] for t in block if (group := group_of(t.header))}
-        return History(twins, tasks)
+        return History(twins, tasks, left)
 
     def _remember(self, trajectory: Trajectory) -> None:
-        content, twin = content_of(trajectory), Twin(trajectory.id, trajectory.reward)
-        first = self._first.setdefault(content, twin)
-        if first is not twin:
-            shared = self._twins.setdefault(content, [first])
-            shared.append(twin)
-            if len(shared) >= 4 * TWINS:
-                shared[:] = _extremes(shared)
+        twin = Twin(trajectory.id, trajectory.reward)
+        self._by_steps.add(content_of(trajectory), twin)
+        if (left := left_by(trajectory)) is not None:
+            self._by_state.add(left, twin)
         if group := group_of(trajectory.header):
             task = self._task.setdefault(group, trajectory.task.id)
             if task != trajectory.task.id:
@@ -86,7 +105,17 @@ def _extremes(twins: Iterable[Twin]) -> list[Twin]:
 
 def content_of(trajectory: Trajectory) -> Content:
     """The same for the same steps of one task of one environment version."""
-    return Content(content_hash(trajectory)[:8], trajectory.environment.id, trajectory.environment.version, trajectory.task.id)
+    return _of_task(content_hash(trajectory), trajectory)
+
+
+def left_by(trajectory: Trajectory) -> Content | None:
+    """The same for the same final state of one task of one environment version."""
+    digest = state_digest(trajectory.header)
+    return None if digest is None else _of_task(digest, trajectory)
+
+
+def _of_task(digest: bytes, trajectory: Trajectory) -> Content:
+    return Content(digest[:8], trajectory.environment.id, trajectory.environment.version, trajectory.task.id)
 
 
 def group_of(header: Header) -> Group | None:

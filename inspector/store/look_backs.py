@@ -34,16 +34,27 @@ def take(session: Session, ids: Sequence[int]) -> list[UUID]:
     return [UUID(bytes=packed[at : at + 16]) for at in range(0, len(packed), 16)]
 
 
-def disagreeing(session: Session, keys: Sequence[UUID]) -> list[tuple[int, UUID]]:
-    """(project, key) of these trajectories, and of the eight oldest of their task with the same steps, where two rewards differ.
+_ALIKE = {
+    "content": "SELECT key FROM verdict v WHERE v.project = m.project AND v.content = m.number ORDER BY key LIMIT 8",
+    "state": "(SELECT key FROM verdict v WHERE v.project = m.project AND v.state = m.number ORDER BY key LIMIT 4)"
+    " UNION ALL (SELECT key FROM verdict v WHERE v.project = m.project AND v.state = m.number ORDER BY key DESC LIMIT 4)",
+}
 
+
+def disagreeing(session: Session, keys: Sequence[UUID]) -> list[tuple[int, UUID]]:
+    """(project, key) of these trajectories, and of others of their task with the same steps or the same final state, where two rewards differ.
+
+    Of those with the same steps the eight oldest are looked at, of those with the same state the four oldest and the four newest.
     What a person judged and what is quarantined is left out.
     """
+    return sorted({pair for column in _ALIKE for pair in _disagreeing(session, keys, column)})
+
+
+def _disagreeing(session: Session, keys: Sequence[UUID], column: str) -> list[tuple[int, UUID]]:
     rows = driver(session).execute(
-        "WITH mine AS MATERIALIZED (SELECT v.project, v.content, v.key, t.task, t.reward FROM verdict v JOIN trajectory t USING (key)"
-        " WHERE v.key = ANY(%s) AND v.content IS NOT NULL),"
-        " near AS MATERIALIZED (SELECT m.*, s.key AS other FROM mine m CROSS JOIN LATERAL"
-        " (SELECT key FROM verdict v WHERE v.project = m.project AND v.content = m.content ORDER BY key LIMIT 8) s WHERE s.key <> m.key),"
+        f"WITH mine AS MATERIALIZED (SELECT v.project, v.{column} AS number, v.key, t.task, t.reward FROM verdict v JOIN trajectory t USING (key)"
+        f" WHERE v.key = ANY(%s) AND v.{column} IS NOT NULL),"
+        f" near AS MATERIALIZED (SELECT m.*, s.key AS other FROM mine m CROSS JOIN LATERAL ({_ALIKE[column]}) s WHERE s.key <> m.key),"
         " pairs AS (SELECT n.project, n.key AS one, n.other FROM near n JOIN trajectory o ON o.key = n.other"
         " WHERE o.task + 0 = n.task AND o.reward IS DISTINCT FROM n.reward)"  # + 0: or the index of the task is walked
         " SELECT DISTINCT p.project, v.key FROM pairs p CROSS JOIN LATERAL unnest(ARRAY[p.one, p.other]) AS k(key) JOIN verdict v ON v.key = k.key"

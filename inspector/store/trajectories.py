@@ -169,18 +169,23 @@ def key_of(session: Session, project: int, id_: str) -> UUID:
 
 def twins(session: Session, project: int, contents: Sequence[int]) -> dict[int, list[tuple[str, float | None, int, UUID]]]:
     """By content number, which is of one task: (id, reward, task, key) of audited trajectories with the same steps, at most 8 of each, oldest first."""
-    rows = (
-        driver(session)
-        .execute(
-            "SELECT c.content, t.id, t.reward, t.task, t.key FROM unnest(%s::bigint[]) AS c(content) CROSS JOIN LATERAL"
-            " (SELECT key FROM verdict v WHERE v.project = %s AND v.content = c.content ORDER BY key LIMIT 8) v JOIN trajectory t USING (key)",
-            (sorted(set(contents)), project),
-        )
-        .fetchall()
+    alike = "SELECT key FROM verdict v WHERE v.project = %s AND v.content = a.number ORDER BY key LIMIT 8"
+    return _alike(session, alike, (project,), contents)
+
+
+def same_state(session: Session, project: int, states: Sequence[int]) -> dict[int, list[tuple[str, float | None, int, UUID]]]:
+    """By state number: (id, reward, task, key) of audited trajectories that left the same, the four oldest and the four newest of each."""
+    end = "(SELECT key FROM verdict v WHERE v.project = %s AND v.state = a.number ORDER BY key {} LIMIT 4)"
+    return _alike(session, f"{end.format('')} UNION ALL {end.format('DESC')}", (project, project), states)
+
+
+def _alike(session: Session, alike: str, given: Sequence[int], numbers: Sequence[int]) -> dict[int, list[tuple[str, float | None, int, UUID]]]:
+    query = (
+        f"SELECT a.number, t.id, t.reward, t.task, t.key FROM unnest(%s::bigint[]) AS a(number) CROSS JOIN LATERAL ({alike}) v JOIN trajectory t USING (key)"
     )
     found: dict[int, list[tuple[str, float | None, int, UUID]]] = {}
-    for content, id_, reward, task, key in rows:
-        found.setdefault(content, []).append((id_, reward, task, key))
+    for number, id_, reward, task, key in driver(session).execute(query, (sorted(set(numbers)), *given)).fetchall():
+        found.setdefault(number, []).append((id_, reward, task, key))
     return found
 
 

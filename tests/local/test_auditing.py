@@ -88,6 +88,14 @@ def test_of_many_twins_enough_are_kept_to_find_the_odd_one(audited):
     assert {r.judgement.verdict for r in audited(*posted, checks=TWIN_CHECK)} == {Verdict.QUARANTINE}
 
 
+def test_the_same_final_state_with_another_reward_is_found_across_files(audited):
+    left = {"artifacts": [{"sha256": "ab" * 32, "role": "final_state"}]}
+    chosen = [check for check in catalog.load().select() if check.name == "builtin/same_state_another_reward"]
+    posted = [rollout("a", 1.0, **left), rollout("b", 0.0, **left), rollout("c", 0.0, task={"id": "another"}, **left), rollout("d", 0.0)]
+    said = {r.id: r.judgement.verdict for r in audited(*posted, checks=chosen, files=2)}
+    assert said == {"a": Verdict.QUARANTINE, "b": Verdict.QUARANTINE, "c": Verdict.ACCEPT, "d": Verdict.ACCEPT}
+
+
 def test_every_task_of_a_group_is_told_and_none_where_there_is_no_group(audited):
     told = {}
 

@@ -70,7 +70,14 @@ def test_every_verdict_action_and_cause_is_as_expected():
     assert faults(bundled()) == []
 
 
-@pytest.mark.parametrize("check", [check.name for check in CHECKS if check.name.startswith("builtin/")])
+UNSHOWN = {  # what no file tells: of probes, and of final states, which the bundled formats do not name
+    "builtin/same_state_another_reward",
+    "builtin/scored_by_a_verifier_that_a_probe_broke",
+    "builtin/scored_on_a_task_that_cannot_be_solved",
+}
+
+
+@pytest.mark.parametrize("check", [check.name for check in CHECKS if check.name.startswith("builtin/") and check.name not in UNSHOWN])
 def test_without_any_one_check_the_demo_fails(check):
     left = [one for one in CHECKS if one.name != check]
     assert set(faults(seen_of([folder() / "trajectories"], checks=left))) > set(faults(bundled()))

@@ -54,8 +54,8 @@ INSERT INTO rollout_group (project, run, name, closed, audited, touched_at)
 INSERT INTO trajectory (key, project, environment_version, task, run, group_id, step, reward, segment, place, length, selection, line, sha256, id)
  SELECT lpad(to_hex(n), 32, '0')::uuid, 1 + (n > {SIZE})::int, 1 + n / (1 + {SIZE} / 2), 1 + n / 1000, 1 + n / (1 + {SIZE} / 2),
  n, 1, 0, 1, 0, 1, 1, 0, '', 'i' || n FROM generate_series(1, {ROWS}) n;
-INSERT INTO verdict (key, project, content, probability, policy, verdict, action, open, final, retry, seq, outcomes)
- SELECT key, project, n % 2, (n * 7919 % 1000) / 1000.0, 1, CASE WHEN n % 100 < 80 THEN 1 WHEN n % 100 < 98 THEN 2 ELSE 3 END,
+INSERT INTO verdict (key, project, content, state, probability, policy, verdict, action, open, final, retry, seq, outcomes)
+ SELECT key, project, n % 2, n % 2, (n * 7919 % 1000) / 1000.0, 1, CASE WHEN n % 100 < 80 THEN 1 WHEN n % 100 < 98 THEN 2 ELSE 3 END,
  n % 2, n % 100 >= 80, true, false, n, '\\x01' FROM (SELECT *, row_number() OVER (PARTITION BY project ORDER BY key) n FROM trajectory) t;
 INSERT INTO decision (project, seq, key, body)
  SELECT project, seq, key, '{{"seq": 1, "scope": "trajectory", "action": "exclude"}}' FROM verdict;
@@ -164,8 +164,10 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "history of one": (lambda s: decisions.history(s, OURS, MIDDLE), "decision_by_key", 1),
     "the newest of a run": (lambda s: runs.shares(s, 1, 30), "trajectory_by_run", 60),
     "the same steps as half of all": (lambda s: trajectories.twins(s, OURS, [0, 1]), "verdict_content", 16),
+    "the same state as half of all": (lambda s: trajectories.same_state(s, OURS, [0, 1]), "verdict_state", 16),
     "known ids": (lambda s: trajectories.known(s, OURS, [f"i{n}" for n in range(500)]), "trajectory_id", 500),
     "twins of a block": (lambda s: look_backs.disagreeing(s, [UUID(int=n + 1) for n in range(500)]), "verdict_content", 500 * 8),
+    "those that left the same as a block": (lambda s: look_backs.disagreeing(s, [UUID(int=n + 1) for n in range(500)]), "verdict_state", 500 * 8),
     "the oldest of all": (lambda s: trajectories.any_before(s, OURS, MIDDLE), "trajectory_newest", 1),
     "states": (lambda s: states.page(s, OURS, None, LIMIT), "task_not_active", LIMIT),
     "fresh work": (lambda s: work._lease(s, "lane = 0 AND claims = 0", "priority, id", 500, 1 << 24, 30), "work_next", 500),
