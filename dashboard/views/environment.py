@@ -172,12 +172,12 @@ def page() -> None:
     with right:
         bar()
         probe_panel.panel(opened, environment, version, newest(), task)
+        panels.state(opened, {**line, "task": task})
         scorecard = next((one for one in found.scored.lines if one["task"] == task), None)
         about = said_of(scorecard) if scorecard else []
         if wanted is not None and scorecard is None:
             st.text(f"No probe of this version said anything of {values.shown(wanted)}.")
         sheet([*about, *reports.version(found.scored.card)], key="sheet")
-        panels.state(opened, {**line, "task": task})
 
 
 if environment and version:
