@@ -33,11 +33,11 @@ def work(served: Served, outcomes: Outcomes, *, most: int = 1_000, text: str = "
     """List these tasks, and report of at most so many what is given for them."""
     with served.api("prober") as api:
         for _ in range(most + 1):
-            held = api.post("/v1/probes/work")
+            held = api.post("/v1/probe-work")
             if held is None:
                 return
             said: dict[str, Any] = {"task": msgspec.to_builtins(report(held["task"], outcomes[held["task"]], text))} if held["task"] else listing(outcomes)
-            api.post(f"/v1/probes/work/{held['work']}/report", said, lease=held["lease"])
+            api.post(f"/v1/probe-work/{held['work']}/report", said, lease=held["lease"])
 
 
 def listing(outcomes: Outcomes) -> dict[str, Any]:
