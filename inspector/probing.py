@@ -18,7 +18,7 @@ from inspector.showable import showable
 from inspector.store import decisions, environments, packages, probe_work, probes, work
 from inspector.store.packages import Package
 from inspector.store.probe_work import MOST_CLAIMS, Work
-from inspector.store.probes import OVER, Asked, Probe, ProbeState
+from inspector.store.probes import OVER, Asked, Budget, Priority, Probe, ProbeState
 from inspector.task import State
 
 AUTHOR = "policy:probe"
@@ -31,6 +31,7 @@ STATES = {
     Outcome.FLAKY: State.WATCH,
 }
 SUSPECT = frozenset({Outcome.UNSOLVABLE, Outcome.TRIVIALLY_PASSABLE, Outcome.EXPLOITABLE, Outcome.FLAKY})  # what was paid or refused there means little
+UNASKED = Asked("quick", None, Priority.LIVE, Budget(wall_s=3600.0))
 AGAIN_PRIORITY = 10  # of another audit; new trajectories go first
 AGAIN_MOST = 10_000  # trajectories of one task, the newest
 CLAIM_CHARS = 300
@@ -49,6 +50,15 @@ def ask(session: Session, project: int, environment: str, version: str, asked: A
     if packages.of(session, environment_version).project != project:
         raise Forbidden(f"another project registered {environment}@{version}, and alone may ask for probes of it")
     return probes.add(session, project, environment_version, asked)
+
+
+def ask_unasked(session: Session, environment: str, version: str) -> UUID | None:
+    """Ask for a probe of a version of which something odd was seen; None where nobody registered it, or one is under way."""
+    environment_version = environments.find(session, None, environment, version)
+    owner = packages.owner_of(session, environment_version)
+    if owner is None or probes.under_way(session, environment_version):
+        return None
+    return probes.add(session, owner, environment_version, UNASKED)
 
 
 def cancel(session: Session, project: int, probe: UUID) -> None:

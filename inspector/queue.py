@@ -22,6 +22,7 @@ LEARN = "inspector.learn"
 PROBE = "inspector.probe"
 QUEUES = {AUDIT: "audit", LATE: "late"}  # of workers that hold the database's address
 SANDBOX = "sandbox"
+PROBE_BELL_S = 60.0
 BELL = "inspector:bell:audit"
 BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
 
@@ -71,7 +72,8 @@ def _filesystem_options() -> dict[str, object]:
 class Doorbell:
     """Rings for the workers of a queue after a commit. A bell that cannot be rung is counted, never raised: the sweep finds the work."""
 
-    def __init__(self, celery: Celery, redis_url: str, task: str = AUDIT) -> None:
+    def __init__(self, celery: Celery, redis_url: str, task: str = AUDIT, *, expires_s: float | None = None) -> None:
+        self._expires_s = expires_s  # of a message that nobody hears: where visits are long, bells would pile up
         self._celery, self._task, self._queue = celery, task, QUEUES.get(task, SANDBOX)
         self._key = f"inspector:bell:{self._queue}"
         self._redis = redis_client(redis_url) if redis_url else None
@@ -84,7 +86,7 @@ class Doorbell:
         try:
             if self._waiting():
                 return True
-            self._celery.send_task(self._task, queue=self._queue, retry=False, ignore_result=True)
+            self._celery.send_task(self._task, queue=self._queue, retry=False, ignore_result=True, expires=self._expires_s)
         except (OperationalError, redis.RedisError, OSError):
             self.failures += 1
             return False

@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from inspector import probing
 from inspector.assignments import Assignment, Listing, WorkReport
+from inspector.audit.stops import Watch
 from inspector.errors import Conflict
 from inspector.probe.words import Evidence, Outcome, TaskReport
 from inspector.store import decisions, environments, probes, projects
@@ -21,6 +22,7 @@ from inspector.store.environments import EnvironmentName
 from inspector.store.packages import Package
 from inspector.store.probes import Asked, Budget, Priority, Probe, ProbeState
 from inspector.store.session import connect, driver, transaction
+from inspector.worker.house import put_on_watch
 
 WORKERS = 6
 NAME = EnvironmentName("acme/rows", "1")
@@ -129,3 +131,18 @@ def test_probes_that_are_cancelled_while_workers_report_come_to_an_end(engine: E
     with transaction(engine) as session:
         wrong = driver(session).execute("SELECT p.* FROM probe p WHERE ended_at IS NULL OR closed > total").fetchall()
     assert wrong == []
+
+
+def test_what_is_put_on_watch_is_probed_once_where_it_is_registered(engine: Engine, project: int) -> None:
+    class Silent:
+        def wake(self, projects: set[int]) -> None:
+            pass
+
+    with transaction(engine) as session:
+        environments.ensure(session, project, [EnvironmentName("acme/other", "1")])
+    for environment in (NAME.environment, "acme/other"):
+        put_on_watch(engine, Silent(), Watch(environment, "1", "builtin/x", 0.5))  # type: ignore[arg-type]
+    with transaction(engine) as session:
+        [made] = probes.page(session, project, None, 10)
+        assert (made.environment, made.asked.priority) == (NAME.environment, Priority.LIVE)
+        assert probing.ask_unasked(session, *NAME) is None, "one is under way"

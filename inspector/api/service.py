@@ -58,7 +58,7 @@ class Service:
         self.catalog: Catalog = catalog.load()
         celery = queue.application(settings)
         self.doorbell = Doorbell(celery, settings.redis_url)
-        self.probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE)
+        self.probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE, expires_s=queue.PROBE_BELL_S)
         with transaction(self.engine) as session:
             selection = selections.ensure(session, audit.selected(self.catalog.select(only=settings.checks.split())))
         self.intake = Intake(self.engine, self.writer, self.doorbell, selection, settings.limits)

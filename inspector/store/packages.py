@@ -62,6 +62,12 @@ def of(session: Session, environment_version: int) -> Registered:
     return Registered(Package(*row[:4]), *row[4:])
 
 
+def owner_of(session: Session, environment_version: int) -> int | None:
+    """The project that registered a version; None where none did."""
+    row = driver(session).execute("SELECT project FROM package WHERE environment_version = %s", (environment_version,)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def learn(session: Session, environment_version: int, content_version: str, verifier_digest: str, hints: bytes, *, one_verifier: bool) -> None:
     """What the first worker that read it found."""
     driver(session).execute(

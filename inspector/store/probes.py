@@ -165,6 +165,12 @@ def waiting(session: Session) -> dict[ProbeState, int]:
     return {state: dict(rows).get(state.value, 0) for state in (ProbeState.QUEUED, ProbeState.RUNNING)}
 
 
+def under_way(session: Session, environment_version: int) -> bool:
+    """Whether a probe of a version waits or runs."""
+    row = driver(session).execute("SELECT EXISTS (SELECT FROM probe WHERE environment_version = %s AND ended_at IS NULL)", (environment_version,)).fetchone()
+    return row is not None and bool(row[0])
+
+
 def latest(session: Session, environment_version: int, after: int, limit: int) -> list[Latest]:
     """What was last said of each task of a version that was probed, in the order of their ids."""
     rows = driver(session).execute(

@@ -10,7 +10,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import catalog, learning, logs, policy, quarantine, queue, retention
+from inspector import catalog, learning, logs, policy, probing, quarantine, queue, retention
 from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.stops import Watch
@@ -59,7 +59,8 @@ class House:
         )
         reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
-        bell, late_bell, probe_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE, queue.PROBE))
+        bell, late_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE))
+        probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE, expires_s=queue.PROBE_BELL_S)
         auditor = Auditor(
             engine,
             reader,
@@ -106,11 +107,13 @@ class House:
 
 
 def put_on_watch(engine: Engine, waker: Waker, watched: Watch) -> None:
-    """A check that rests on facts caused too large a share of a run's decisions: its environment is watched."""
+    """A check that rests on facts caused too large a share of a run's decisions: its environment is watched, and probed where it can be."""
     reason = f"{watched.check} caused {watched.share:.0%} of a run's last decisions"
     try:
         with transaction(engine) as session:
             told = quarantine.watch(session, watched.environment, watched.version, reason)
+            if told:
+                probing.ask_unasked(session, watched.environment, watched.version)
     except Unavailable:
         log.warning("not put on watch: the database is away", environment=watched.environment)
         return

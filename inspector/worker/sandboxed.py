@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from pathlib import Path
@@ -63,7 +64,8 @@ def opened() -> tuple[Prober, Doorbell]:
         _reap()  # of a pool child that was killed, whose place this one took
         settings = load()
         logs.configure(settings.log_level)
-        _opened = prober(settings), Doorbell(celery, settings.redis_url, queue.PROBE)
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every call
+        _opened = prober(settings), Doorbell(celery, settings.redis_url, queue.PROBE, expires_s=queue.PROBE_BELL_S)
     return _opened
 
 
