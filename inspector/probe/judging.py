@@ -26,10 +26,10 @@ class Case:
     probabilities: dict[str, float] = field(default_factory=dict)
     hits: list[Hit] = field(default_factory=list)
 
-    def hold(self, outcome: Outcome, probe: str, claim: str, proof: str, detail: str = "") -> None:
+    def hold(self, outcome: Outcome, probe: str, claim: str, proof: str, detail: str = "", also: Sequence[str] = ()) -> None:
         """An outcome holds, with its evidence."""
         self.outcomes.add(outcome)
-        self.evidence.append(Evidence(outcome=outcome, probe=probe, claim=claim, proof=proof, detail=detail, reproduce=self.reproduce))
+        self.evidence.append(Evidence(outcome=outcome, probe=probe, claim=claim, proof=proof, detail=detail, also=tuple(also), reproduce=self.reproduce))
 
     def tell(self, outcome: Outcome, note: str) -> None:
         """An outcome that accuses nobody."""

@@ -57,8 +57,9 @@ def _refused(case: Case, reference: Submission, runs: list[Run]) -> bool:
     if isinstance(reference, Text) and (text := _paid_as_text(case, reference)) is not None:
         _stored_alone(case, reference, text, runs[-1])
         return True
-    said, claim = _refusal(runs[-1], case.trials.task, len(runs))
-    case.hold(Outcome.UNSOLVABLE, "reference", claim, f"{said}\n{shown(reference)}", runs[-1].detail)
+    telling = next((run for run in runs if run.trouble is Trouble.TIMED_OUT), runs[-1])
+    said, claim = _refusal(telling, case.trials.task, len(runs))
+    case.hold(Outcome.UNSOLVABLE, "reference", claim, f"{said}\n{shown(reference)}", telling.detail)
     case.probabilities[Outcome.UNSOLVABLE] = 1 - sequential.posterior(0, len(runs)).mean
     return case.trials.task.kind is Kind.CODE or not any(run.trouble is Trouble.TIMED_OUT for run in runs)
 

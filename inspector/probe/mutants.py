@@ -6,8 +6,9 @@ import ast
 import copy
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
+from itertools import chain
 from typing import Any, NamedTuple
 
 from inspector.environments.protocol import TaskUnderTest
@@ -15,6 +16,7 @@ from inspector.probe.inputs import near
 from inspector.probe.python_texts import arguments_of, parsed, result_literals, unparsed
 
 CANDIDATES = 16
+TRIED = 3 * CANDIDATES  # places, of which some give the same program
 INPUTS = 24
 SHARE = 0.25  # of the inputs on which a mutant must give another answer: a rare difference may lie outside of what the task is about
 LEAST = 4  # such inputs
@@ -59,11 +61,16 @@ class Different(NamedTuple):
 def mutants(reference: str, entry: str, tests: Sequence[str], seed: int) -> list[Mutant]:
     """Up to CANDIDATES of them, drawn from all kinds and places; constant answers first."""
     tree = parsed(reference)
-    drawn = list(_changed(tree))
-    random.Random(seed).shuffle(drawn)  # noqa: S311 -- no secret
-    constants = [_constant(tree, entry, value) for value in result_literals(tests, entry)[:3]]
-    chosen = [each for each in (*constants, *drawn) if each is not None and each.text != reference]
-    return list({each.text: each for each in chosen}.values())[:CANDIDATES]
+    places = [index for index, node in enumerate(ast.walk(tree)) if _mutation(node) is not None]
+    random.Random(seed).shuffle(places)  # noqa: S311 -- no secret
+    constants = (_constant(tree, entry, value) for value in result_literals(tests, entry)[:3])
+    chosen: dict[str, Mutant] = {}
+    for each in chain(constants, (_changed(tree, place) for place in places[:TRIED])):
+        if each is not None and each.text != reference:
+            chosen[each.text] = each
+        if len(chosen) == CANDIDATES:
+            break
+    return list(chosen.values())
 
 
 def _constant(tree: ast.Module, entry: str, value: object) -> Mutant | None:
@@ -76,20 +83,17 @@ def _constant(tree: ast.Module, entry: str, value: object) -> Mutant | None:
     return None
 
 
-def _changed(tree: ast.Module) -> Iterator[Mutant]:
-    """One mutant for each place that has one."""
-    places = [index for index, node in enumerate(ast.walk(tree)) if _mutation(node) is not None]
-    for index in places:
-        changed = copy.deepcopy(tree)
-        node = next(node for number, node in enumerate(ast.walk(changed)) if number == index)
-        before = unparsed(node) or ""
-        mutate = _mutation(node)
-        if mutate is None:
-            continue
-        mutate(node)
-        text = unparsed(changed)
-        if text is not None:
-            yield Mutant(text, f"line {getattr(node, 'lineno', '?')}: {before.strip()[:80]} became {(unparsed(node) or '').strip()[:80]}")
+def _changed(tree: ast.Module, place: int) -> Mutant | None:
+    """The mutant of one place."""
+    changed = copy.deepcopy(tree)
+    node = next(node for number, node in enumerate(ast.walk(changed)) if number == place)
+    before = unparsed(node) or ""
+    mutate = _mutation(node)
+    if mutate is None:
+        return None
+    mutate(node)
+    text = unparsed(changed)
+    return None if text is None else Mutant(text, f"line {getattr(node, 'lineno', '?')}: {before.strip()[:80]} became {(unparsed(node) or '').strip()[:80]}")
 
 
 def _mutation(node: ast.AST) -> Callable[[Any], None] | None:
@@ -143,8 +147,8 @@ def read_differences(said: str, chosen: Sequence[Mutant], mark: str) -> list[Dif
     for line in lines:
         try:
             index, inputs, different, example = json.loads(line)
-            found.append(Different(chosen[index], inputs, different, example))
-        except (ValueError, TypeError, IndexError):
+            found.append(Different(chosen[index], int(inputs), int(different), str(example)))
+        except (ValueError, TypeError, IndexError, OverflowError, RecursionError):
             continue
-    clear = [each for each in found if each.different >= max(LEAST, SHARE * each.inputs)]
+    clear = [each for each in found if each.inputs > 0 and each.different >= max(LEAST, SHARE * each.inputs)]
     return sorted(clear, key=lambda each: -each.different / each.inputs)

@@ -6,15 +6,29 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 
+LONGEST, NODES, DEEPEST = 200_000, 10_000, 100  # of a text in characters, and of its tree
+BITS = 10_000  # of a number; Python writes no longer ones in decimal
+
 
 def parsed(text: str) -> ast.Module:
-    """Its tree; a module without statements where it is no Python of this version."""
+    """Its tree; a module without statements where it is no Python of this version, or more than can be copied, walked and shown."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            tree = ast.parse(text if len(text) <= LONGEST else "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
+    return tree if _bounded(tree) else ast.Module(body=[], type_ignores=[])
+
+
+def _bounded(tree: ast.AST) -> bool:
+    level, count = [tree], 0
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        count += len(level)
+        if count > NODES or any(isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > BITS for node in level):
+            return False
+    return not level
 
 
 def unparsed(tree: ast.AST) -> str | None:

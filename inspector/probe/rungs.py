@@ -149,6 +149,13 @@ def _falls(case: Case, plan: Plan) -> None:
     if plain:
         name, given, run = plain[0]
         claim = f"The verifier falls over {len(plain)} of {len(malformed.PLAIN)} plain wrong answers in place of refusing them."
-        case.hold(Outcome.WEAK_VERIFIER, f"malformed/{name}", claim, "(no answer)" if given.absent else given.text, run.detail)
+        case.hold(
+            Outcome.WEAK_VERIFIER,
+            f"malformed/{name}",
+            claim,
+            "(no answer)" if given.absent else given.text,
+            run.detail,
+            [f"malformed/{name}" for name, *_ in plain[1:]],
+        )
     if hostile:
         case.notes.append(f"malformed: the verifier ends without a reward at {', '.join(hostile)}.")

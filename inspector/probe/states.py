@@ -56,7 +56,7 @@ def look(trials: Trials, *, seed: int | None = None) -> Sight | None:
     _, found, rest = grade.submission_evidence.rpartition(MARK)
     try:
         return _sight(json.loads(rest.partition("\n")[0])) if found else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
