@@ -30,10 +30,10 @@ _opened: tuple[Prober, Doorbell] | None = None
 
 @worker_init.connect
 def _ready(**_: object) -> None:
-    """Clear away what a worker that was killed left of its boxes. Ends the worker where the machine gives none, before it claims anything."""
-    _reap()
+    """End the worker where the machine gives no boxes, before it claims anything; else clear away what one that was killed left of its own."""
     if missing := open_backend().capabilities.missing:
         raise SystemExit(f"no probes here: this machine gives no box: {'; '.join(f'{what}: {why}' for what, why in missing.items())}")
+    _reap()
 
 
 @worker_process_shutdown.connect

@@ -6,6 +6,8 @@ import hashlib
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -161,3 +163,10 @@ def left_of(owners: set[str]) -> list[str]:
         )
         if there
     ]
+
+
+def test_a_worker_that_may_make_no_boxes_ends_and_says_why() -> None:
+    powerless = "import os; from inspector.worker import sandboxed; os.setegid(65534); os.seteuid(65534); sandboxed._ready()"
+    ran = subprocess.run([sys.executable, "-P", "-c", powerless], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("no probes here: this machine gives no box: root: ")
