@@ -19,6 +19,7 @@ NOTHING = "No task was probed yet.\nOnce its package is registered an owner may 
 opened = session.api()
 environment, version = st.query_params.get("name", ""), st.query_params.get("version", "")
 line = {"environment": environment, "version": version}
+st.session_state.pop("go-version", None)  # it is here
 
 
 class Told(NamedTuple):

@@ -26,7 +26,7 @@ def go_to(after: str | None) -> None:
 
 
 def open_version(shown: str) -> None:
-    """Remembered, since the run that opens it may be cut short by the next key."""
+    """Remembered until the page of the version is there: what the browser says late of the key before brings this page back."""
     st.session_state["go-version"] = chosen(KEY, shown)
 
 
@@ -84,12 +84,13 @@ def below(at: str | None, found: dict[str, Any]) -> None:
 heading()
 page = listed()
 lines = {versions.place(line): line for line in page["environments"]}
-if (go := st.session_state.pop("go-version", None)) in lines:
-    st.switch_page(session.ENVIRONMENT_PAGE, query_params=versions.parameters(lines[go]))
-at = chosen(KEY, st.session_state.get("version-chosen"))
+at = chosen(KEY, st.session_state.get("go-version") or st.session_state.get("version-chosen"))
 if at not in lines:
+    st.session_state.pop("go-version", None)
     at = next(iter(lines), None)
 st.session_state["version-chosen"] = at
+if at and "go-version" in st.session_state:
+    st.switch_page(session.ENVIRONMENT_PAGE, query_params=versions.parameters(lines[at]))
 probes = newest()
 rows = [versions.row(line, card(line), probes.get((line["environment"], line["version"]))) for line in lines.values()]
 empty = "No environment version was posted or declared here.\nRegister one: inspector environments register PATH --name team/name --version V"

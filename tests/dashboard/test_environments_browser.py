@@ -24,34 +24,39 @@ def probed(served):
     return served
 
 
+def there(page, button):
+    """Until the button listens to its key."""
+    page.wait_for_selector(f"button:has-text('{button}')")
+
+
 @pytest.fixture
 def page(probed, dashboard, browser):
     """A page that an owner is signed in to."""
     with watched(browser, dashboard) as opened:
         with probed.api() as api:
             opened.goto(f"/login?token={api.post('/v1/logins')['token']}")
-        opened.wait_for_selector("text=nothing waits")
+        there(opened, "Environments")
         yield opened
 
 
 def test_a_version_is_found_opened_and_walked_by_keys(page):
     page.keyboard.press("n")
     page.wait_for_selector(f"{CHOSEN} >> text=acme/rows@1")
+    there(page, "Open")
     page.keyboard.press("j")
     page.wait_for_selector(f"{CHOSEN} >> text=acme/rows@2")
     page.keyboard.press("k")
     page.keyboard.press("o")
     page.wait_for_selector("h3 >> text=acme/rows@1")
     page.wait_for_selector(f"{CHOSEN} >> text={HOSTILE}")
-    page.wait_for_selector("text=Probe done")
+    there(page, "Next page")
     assert page.locator(".ins-line[role=option]").count() == 25
     page.keyboard.press("j")
     page.wait_for_url("**/environment?*task=task+0*")
     page.wait_for_selector(".ins-sheet h4 >> text=task 0")
     page.keyboard.press("m")
     page.wait_for_selector(f"{CHOSEN} >> text=task 24")
-    assert page.locator(".ins-line[role=option]").count() == 4
-    page.go_back()
+    page.wait_for_function("document.querySelectorAll('.ins-line[role=option]').length === 4")
 
 
 def test_a_link_shows_a_task_and_its_texts_do_nothing(page):
@@ -67,13 +72,14 @@ def test_a_link_shows_a_task_and_its_texts_do_nothing(page):
 
 def test_a_probe_is_started_and_halted_by_keys(page, probed):
     page.goto("/environment?name=acme/rows&version=2")
-    page.click("text=Start a probe")
+    page.click("button:has-text('Start a probe')")
     field = "input[aria-label='CPU seconds at most']"
     page.wait_for_selector(field)
+    page.wait_for_selector("[data-testid=stPopoverBody] button:has-text('Start')")
     page.keyboard.press("p")
     page.wait_for_selector("text=Probe queued")
     page.wait_for_selector(field, state="detached")
-    page.wait_for_selector("button:has-text('Halt')")
+    there(page, "Halt")
     page.keyboard.press("h")
     page.wait_for_selector("text=Probe cancelled")
     with probed.api() as api:
