@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from inspector.probe.words import Hint, TaskReport
-from inspector.trajectory import Identifier
+from inspector.trajectory import Identifier, Number
 
 MOST_TASKS = 20_000
 MOST_HINTS = 1000
@@ -25,18 +25,26 @@ class PackageOfWork(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str | None = None
 
 
+class Regrade(msgspec.Struct, frozen=True, kw_only=True):
+    """A final state that is to be graded."""
+
+    state: str  # sha256 of the artifact
+    times: int
+
+
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A work that was leased: to list the tasks of a version, or to probe one of them."""
+    """A work that was leased: to list the tasks of a version, to probe one of them, or to grade a state that was left in one."""
 
     work: int
     lease: int
     lease_s: float
-    probe: UUID
+    probe: UUID | None  # None: a replay
     environment: str
     version: str
     depth: str
     task: str | None  # None: the listing
     package: PackageOfWork
+    replay: Regrade | None = None
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +66,15 @@ class WorkReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     failure: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None  # why neither could be made
 
 
+class ReplayReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What came of grading a state again."""
+
+    rewards: Annotated[Sequence[Number], msgspec.Meta(max_length=100)] = ()
+    failure: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None  # why there are not as many as were asked for
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a lease or a report."""
 
     work: int
-    state: str  # of the probe
+    state: str  # of the probe; of a replay, whether it is open or closed

@@ -58,6 +58,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     retain_every_s: float = 3600.0  # how often what is too old is looked for
     learn_every_s: float = 60.0  # how often projects are looked for of which enough is new to learn from
     hold_s: float = 30.0
+    replay_paid_share: float = 0.05  # of paid trajectories with a final state, how much is graded again
+    replay_unpaid_share: float = 0.01  # of unpaid ones
     enforcement_stop_share: float = 0.20
     enforcement_stop_window: int = 1000
     checks: str = ""  # which of the installed ones judge what arrives: owners, patterns, names, with spaces between; empty means all

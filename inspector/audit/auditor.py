@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import counting, deciding, draining, group_work, isolation, late_answers, look_back, stops, subjects, usual
+from inspector.audit import counting, deciding, draining, group_work, isolation, late_answers, look_back, sampling, stops, subjects, usual
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -50,6 +50,7 @@ class Pace(NamedTuple):
     block: int = work.BLOCK
     stop_share: float = 0.20
     stop_window: int = 1000
+    replays: sampling.Shares = sampling.Shares()
 
 
 class Closing(NamedTuple):
@@ -220,6 +221,7 @@ class Auditor:
             earlier = verdicts.replace(session, [j.audited.subject.key for j in ours]) if ours else {}
             self._count_members(session, ours, earlier)
             entries, watches = self.write(session, ours, earlier)
+            sampling.sample(session, [j.audited for j in ours], self.pace.replays)
             mine = [c for c in claims if c.id in held]
             entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
             promised = look_back.promise(session, [j.audited for j in ours if look_back.is_new(j.audited, earlier.get(j.audited.subject.key))])

@@ -10,11 +10,11 @@ from sqlmodel import Session
 
 from inspector import gates
 from inspector.amend import amended
-from inspector.check import Check, History, Probed, Twin
+from inspector.check import Check, History, Probed, Replayed, Twin
 from inspector.engine import Assessment, Needs
 from inspector.final_states import state_digest
 from inspector.signatures.transcript import content_hash
-from inspector.store import environments, groups, patches, probes, trajectories
+from inspector.store import environments, groups, patches, probes, replays, trajectories
 from inspector.store.segments import SegmentReader
 from inspector.store.stretches import CorruptSegment
 from inspector.store.trajectories import Subject
@@ -128,7 +128,13 @@ def _history(session: Session, project: int, opened: Sequence[Opened], read: Seq
     twins: dict[str, Sequence[Twin]] = {t.key: found for t, found in zip(read, twins_of(session, project, opened, contents), strict=True) if found}
     tasks = groups.tasks_of(session, {o.subject.group_id for o in opened if o.subject.group_id is not None})
     of_group = {t.key: tasks[o.subject.group_id] for t, o in zip(read, opened, strict=True) if o.subject.group_id is not None}
-    return History(twins, of_group, _same_state(session, project, opened, read))
+    return History(twins, of_group, _same_state(session, project, opened, read), _replayed(session, opened, read))
+
+
+def _replayed(session: Session, opened: Sequence[Opened], read: Sequence[Trajectory]) -> dict[str, Replayed]:
+    left = [o.subject.key for o, t in zip(opened, read, strict=True) if t.header.artifacts]
+    found = replays.of(session, left) if left else {}
+    return {str(key): Replayed(one.rewards, one.note) for key, one in found.items()}
 
 
 def _same_state(session: Session, project: int, opened: Sequence[Opened], read: Sequence[Trajectory]) -> dict[str, Sequence[Twin]]:

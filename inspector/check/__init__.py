@@ -16,7 +16,7 @@ A check of a `Batch` may also yield (trajectory, NotAssessed(need)) or (trajecto
 from inspector.check.contract import Check, Findings, check
 from inspector.check.examples import Example, envelope, example
 from inspector.check.findings import Inconclusive, misfit, text_at
-from inspector.check.subjects import FAST_NEEDS, LATE_NEEDS, SUBJECTS, Baselines, Batch, Group, History, Judge, Probed, Sandbox, Twin
+from inspector.check.subjects import FAST_NEEDS, LATE_NEEDS, SUBJECTS, Baselines, Batch, Group, History, Judge, Probed, Replayed, Sandbox, Twin
 from inspector.errors import MisusedCheck, NotAssessed
 from inspector.task import Declaration
 from inspector.trajectory import Trajectory
@@ -41,6 +41,7 @@ __all__ = [
     "MisusedCheck",
     "NotAssessed",
     "Probed",
+    "Replayed",
     "Sandbox",
     "Span",
     "Tier",

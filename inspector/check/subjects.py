@@ -46,6 +46,14 @@ class Twin:
     reward: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What the verifier paid when it graded a trajectory's final state again."""
+
+    rewards: Sequence[float]
+    trouble: str = ""  # why there are none, or not all that were wanted
+
+
 class History:
     """What the project posted before, as far as checks may ask. Whoever calls the engine fills it once for a whole block.
 
@@ -58,10 +66,12 @@ class History:
         twins: Mapping[str, Sequence[Twin]] | None = None,
         tasks_of_group: Mapping[str, Sequence[str]] | None = None,
         same_state: Mapping[str, Sequence[Twin]] | None = None,
+        replays: Mapping[str, Replayed] | None = None,
     ) -> None:
         self._twins = twins or {}
         self._tasks = tasks_of_group or {}
         self._same_state = same_state or {}
+        self._replays = replays or {}
 
     def twins(self, trajectory: Trajectory) -> Sequence[Twin]:
         """Trajectories of the same environment version and task whose steps are the same but for ids and times."""
@@ -74,6 +84,10 @@ class History:
     def same_state(self, trajectory: Trajectory) -> Sequence[Twin]:
         """Trajectories of the same environment version and task that left the same final state to the same verifier; none where an episode was cut."""
         return self._same_state.get(trajectory.key or trajectory.id, ())
+
+    def replayed(self, trajectory: Trajectory) -> Replayed | None:
+        """What came of grading its final state again; None where that was not done, or not yet."""
+        return self._replays.get(trajectory.key or trajectory.id)
 
 
 class Baselines:

@@ -488,6 +488,29 @@ class ProbeRow(SQLModel, table=True):
     ended_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
 
 
+class ReplayRow(SQLModel, table=True):
+    """A trajectory whose final state is graded again. It stays, with the rewards, once it is closed."""
+
+    __tablename__ = "replay"
+    __table_args__ = (Index("replay_next", "due_at", "id", postgresql_where=text("closed_at IS NULL")),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    key: UUID = Field(sa_column=_column(Uuid, unique=True))
+    project: int = Field(sa_column=_column(BigInteger))
+    environment_version: int = Field(sa_column=_column(BigInteger))
+    task: int = Field(sa_column=_column(BigInteger))
+    state: bytes = Field(sa_column=_column(LargeBinary))  # the sha256 of the artifact
+    posted: float = Field(sa_column=_column(Double))  # the reward that came with it
+    wanted: int = Field(default=1, sa_column=_column(SmallInteger, server_default="1"))  # gradings in all
+    rewards: list[float] = Field(default=[], sa_column=_column(ARRAY(Double), server_default="{}"))  # of those that were done
+    note: str = Field(default="", sa_column=_column(Text, server_default=""))  # why the rest has no reward
+    due_at: datetime | None = Field(default=None, sa_column=_now())
+    claims: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))  # since something was last reported
+    lease: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
+    until: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    closed_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+
+
 class ProbeWorkRow(SQLModel, table=True):
     """A part of a probe: the listing of its tasks, then each of them. It stays, with its report, once it is closed."""
 

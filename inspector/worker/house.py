@@ -13,12 +13,13 @@ from sqlalchemy import Engine
 from inspector import catalog, learning, logs, policy, probing, quarantine, queue, retention
 from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
+from inspector.audit.sampling import Shares
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
 from inspector.queue import Doorbell
 from inspector.retention import Keeping
 from inspector.settings import Settings, load
-from inspector.store import groups, look_backs, probe_work, work
+from inspector.store import groups, look_backs, probe_work, replays, work
 from inspector.store.notices import Waker
 from inspector.store.segments import SegmentReader
 from inspector.store.session import connect, transaction
@@ -56,6 +57,7 @@ class House:
             hold_s=min(settings.hold_s, LONGEST_HOLD_S),
             stop_share=settings.enforcement_stop_share,
             stop_window=settings.enforcement_stop_window,
+            replays=Shares(settings.replay_paid_share, settings.replay_unpaid_share),
         )
         reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
@@ -97,7 +99,7 @@ class House:
             look_back.keep(session, look_backs.left(session, self.settings.lease_s))
         with transaction(self.engine) as session:
             waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}
-            probes_wait = probe_work.may_be_claimed(session)
+            probes_wait = probe_work.may_be_claimed(session) or replays.may_be_claimed(session)
         for bell, found in waiting.items():
             if found.waiting > 0 or found.overdue > 0:
                 bell.ring()

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +14,7 @@ from typing import IO, Any
 import msgspec
 import structlog
 
-from inspector.assignments import MOST_HINTS, MOST_TASKS, Assignment, Listing, WorkReport
+from inspector.assignments import MOST_HINTS, MOST_TASKS, Assignment, Listing, ReplayReport, WorkReport
 from inspector.client import Api, ApiError
 from inspector.environments.lint import lint
 from inspector.environments.protocol import Environment, Kind, TaskUnderTest, Unreadable
@@ -23,6 +24,7 @@ from inspector.probe.words import Hint, TaskReport
 from inspector.reports.encodable import all_encodable
 from inspector.sandbox.protocol import Backend, Broken, Refused
 from inspector.trajectory import Identifier
+from inspector.worker.regrading import regraded
 from inspector.worker.shelf import Shelf, command
 
 log = structlog.get_logger()
@@ -36,7 +38,7 @@ class Prober:
     """What one worker process needs to probe."""
 
     def __init__(self, api: Api, backend: Backend, room: Path) -> None:
-        self._api = api
+        self._api, self._backend = api, backend
         self._shelf = Shelf(room, backend, self._fetch)
 
     def drain(self, for_s: float) -> bool:
@@ -67,7 +69,7 @@ class Prober:
     def _fetch(self, assignment: Assignment, into: IO[bytes]) -> None:
         self._api.download(f"{_place(assignment)}/package", into, limit_bytes=PACKAGE_BYTES, lease=assignment.lease)
 
-    def _report(self, assignment: Assignment, said: WorkReport) -> None:
+    def _report(self, assignment: Assignment, said: WorkReport | ReplayReport) -> None:
         """Tell what was found; where nobody takes it the lease runs out, and the work is done again."""
         body = all_encodable(msgspec.to_builtins(said))
         for pause_s in (*PAUSES_S, None):
@@ -103,8 +105,24 @@ class Prober:
 
     # --- the work ------------------------------------------------------------------------------------------------------
 
-    def _said(self, assignment: Assignment) -> WorkReport:
+    def _said(self, assignment: Assignment) -> WorkReport | ReplayReport:
         """What became of it. Raises ApiError where its package cannot be fetched."""
+        return self._probed(assignment) if assignment.replay is None else self._regraded(assignment)
+
+    def _regraded(self, assignment: Assignment) -> ReplayReport:
+        assert assignment.replay is not None
+        assert assignment.task is not None
+        fetch = partial(self._fetch_state, assignment)
+        try:
+            environment = self._shelf.environment(assignment)
+            return regraded(environment, assignment.task, assignment.replay, fetch, self._backend, self._shelf.folder)
+        except (Unreadable, Refused, Broken) as error:
+            return ReplayReport(failure=str(error)[:2000])
+
+    def _fetch_state(self, assignment: Assignment, into: IO[bytes]) -> None:
+        self._api.download(f"{_place(assignment)}/state", into, limit_bytes=PACKAGE_BYTES, lease=assignment.lease)
+
+    def _probed(self, assignment: Assignment) -> WorkReport:
         try:
             environment = self._shelf.environment(assignment)
             if assignment.task is None:
@@ -115,7 +133,7 @@ class Prober:
 
 
 def _place(assignment: Assignment) -> str:
-    return f"/v1/probe-work/{assignment.work}"
+    return f"/v1/{'probe' if assignment.replay is None else 'replay'}-work/{assignment.work}"
 
 
 def listing(environment: Environment) -> Listing:

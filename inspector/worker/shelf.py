@@ -39,6 +39,11 @@ class Shelf:
             self._held = assignment.package, self._opened(assignment)
         return self._held[1]
 
+    @property
+    def folder(self) -> Path:
+        """Of this process; there once something was opened."""
+        return self._room / owner_name()
+
     def _opened(self, assignment: Assignment) -> Environment:
         folder = self._cleared()
         tar, files = folder / "package.tar", folder / "files"

@@ -347,6 +347,26 @@ def upgrade() -> None:
     )
     op.create_index('probe_newest', 'probe', ['project', 'id'], unique=False)
     op.create_index('probe_open', 'probe', ['state'], unique=False, postgresql_where=sa.text('ended_at IS NULL'))
+    op.create_table('replay',
+    sa.Column('id', sa.BigInteger(), sa.Identity(always=False), nullable=False),
+    sa.Column('key', sa.Uuid(), nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('task', sa.BigInteger(), nullable=False),
+    sa.Column('state', sa.LargeBinary(), nullable=False),
+    sa.Column('posted', sa.Double(), nullable=False),
+    sa.Column('wanted', sa.SmallInteger(), server_default='1', nullable=False),
+    sa.Column('rewards', sa.ARRAY(sa.Double()), server_default='{}', nullable=False),
+    sa.Column('note', sa.Text(), server_default='', nullable=False),
+    sa.Column('due_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.Column('claims', sa.SmallInteger(), server_default='0', nullable=False),
+    sa.Column('lease', sa.BigInteger(), server_default='0', nullable=False),
+    sa.Column('until', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('closed_at', sa.DateTime(timezone=True), nullable=True),
+    sa.PrimaryKeyConstraint('id'),
+    sa.UniqueConstraint('key')
+    )
+    op.create_index('replay_next', 'replay', ['due_at', 'id'], unique=False, postgresql_where=sa.text('closed_at IS NULL'))
     op.create_table('probe_work',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('probe', sa.Uuid(), nullable=False),
@@ -400,6 +420,8 @@ def downgrade() -> None:
     op.drop_index('probe_work_of', table_name='probe_work')
     op.drop_index('probe_work_next', table_name='probe_work', postgresql_where=sa.text('closed_at IS NULL'))
     op.drop_table('probe_work')
+    op.drop_index('replay_next', table_name='replay', postgresql_where=sa.text('closed_at IS NULL'))
+    op.drop_table('replay')
     op.drop_index('probe_open', table_name='probe', postgresql_where=sa.text('ended_at IS NULL'))
     op.drop_index('probe_newest', table_name='probe')
     op.drop_table('probe')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 import psycopg
@@ -17,7 +17,9 @@ from inspector.api.access import Allowed, Open
 from inspector.api.openapi import api_routes, of_kind
 from inspector.api.sessions import _session
 from inspector.settings import Settings
+from inspector.store import replays
 from inspector.store.projects import Role
+from inspector.store.session import transaction
 from tests.api.conftest import paid_despite_failures
 
 ROUTES = [(route, method) for route in api_routes(create_app(Settings())) for method in sorted(route.methods)]
@@ -43,9 +45,12 @@ BODIES = {
     "PUT /v1/environments/{environment:path}/versions/{version}/package": {"artifact": ARTIFACT},
     "POST /v1/environments/{environment:path}/versions/{version}/probes": {"priority": "live"},
     "POST /v1/probe-work/{work}/report": {"failure": "no tar"},
+    "POST /v1/replay-work/{work}/report": {"failure": "no box"},
 }
 
-QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}} | {f"/v1/probe-work/{{work}}/{act}": {"lease": 1} for act in ("package", "renew", "report")}
+QUERIES = {"/v1/trajectories/{key}/search": {"q": "a"}} | {
+    f"/v1/{kind}-work/{{work}}/{act}": {"lease": 1} for kind in ("probe", "replay") for act in ("package", "state", "renew", "report")
+}
 INSTALLATION = {Role.ADMIN: "admin", Role.PROBER: "prober"}
 
 
@@ -76,6 +81,9 @@ def posted(house):
     assert house.call("PUT", f"{environment}/package", {"artifact": ARTIFACT}).status_code == 201
     probe = house.call("POST", f"{environment}/probes", {"priority": "live"}).json()["id"]
     work = house.call("POST", "/v1/probe-work", holder="prober").json()["work"]
+    with transaction(house.engine) as session:
+        replays.sample(session, [(UUID(receipt["key"]), ARTIFACT)])
+    replay = house.call("POST", "/v1/probe-work", holder="prober").json()["work"]
     key = house.call("POST", "/v1/keys", {"name": "extra", "role": "trainer"}).json()["id"]
     check = "/".join(["builtin", next(iter(house.app.state.service.catalog.checks)).partition("/")[2]])
     return {
@@ -89,6 +97,7 @@ def posted(house):
         "sha256": ARTIFACT,
         "probe_id": probe,
         "work": str(work),
+        "replay_id": str(replay),
         "key_id": key,
         "owner": check.partition("/")[0],
         "name": check.partition("/")[2],
@@ -96,7 +105,9 @@ def posted(house):
 
 
 def values_for(route: RouteContext, posted: dict[str, str]) -> dict[str, str]:
-    values = {k: v for k, v in posted.items() if k not in ("key_id", "probe_id")}
+    values = {k: v for k, v in posted.items() if k not in ("key_id", "probe_id", "replay_id")}
+    if route.path.startswith("/v1/replay-work/"):
+        values["work"] = posted["replay_id"]
     if route.path == "/v1/keys/{id}":
         values["id"] = posted["key_id"]
     if route.path.startswith("/v1/probes/{id}"):

@@ -72,6 +72,7 @@ def test_every_verdict_action_and_cause_is_as_expected():
 
 UNSHOWN = {  # what no file tells: of probes, and of final states, which the bundled formats do not name
     "builtin/same_state_another_reward",
+    "builtin/replay_disagrees",
     "builtin/scored_by_a_verifier_that_a_probe_broke",
     "builtin/scored_on_a_task_that_cannot_be_solved",
 }

@@ -14,7 +14,7 @@ from psycopg import sql
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from inspector.store import decisions, environments, groups, look_backs, probe_work, probes, reviews, runs, states, trajectories, triage, work
+from inspector.store import decisions, environments, groups, look_backs, probe_work, probes, replays, reviews, runs, states, trajectories, triage, work
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
 
@@ -35,6 +35,7 @@ BIG = {
     "review",
     "probe",
     "probe_work",
+    "replay",
 }
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)  # nearly all were judged after it
 MIDDLE = UUID(int=ROWS // 8)  # of what is ours and of one environment
@@ -74,6 +75,9 @@ INSERT INTO probe_work (probe, task, outcomes, report, closed_at)
 UPDATE task t SET probed = w.id FROM probe_work w WHERE w.task = t.id;
 INSERT INTO probe_work (probe, task, due_at, until) SELECT '{UUID(int=1)}', 1 + n, now() + interval '1 second' * n, now() - interval '1 hour' * (n % 2)
  FROM generate_series(1, {PROBES}) n;
+INSERT INTO replay (key, project, environment_version, task, state, posted, due_at, until, closed_at)
+ SELECT key, project, 1, 1, '\\x01', 1, now() + interval '1 second' * (n % 1000), now() - interval '1 hour' * (n % 2), CASE WHEN n % 10 > 0 THEN now() END
+ FROM (SELECT *, row_number() OVER () n FROM trajectory) t;
 ANALYZE;
 """
 
@@ -182,6 +186,9 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "probes that are not over": (lambda s: probes.waiting(s), "probe_open", LIMIT),
     "probe work that is due": (lambda s: probe_work.claim(s, 30), "probe_work_next", LIMIT),
     "whether probe work is due": (lambda s: probe_work.may_be_claimed(s), "probe_work_next", LIMIT),
+    "replays that are due": (lambda s: replays.claim(s, 30), "replay_next", LIMIT),
+    "whether replays are due": (lambda s: replays.may_be_claimed(s), "replay_next", LIMIT),
+    "what came of the replays of a block": (lambda s: replays.of(s, [UUID(int=n + 1) for n in range(500)]), "replay_key_key", 500),
     "quiet groups": (lambda s: groups.close_quiet(s, 60, LIMIT), "rollout_group_open", LIMIT),
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import FileResponse
 
-from inspector import probing
+from inspector import probing, replaying
 from inspector.api.access import Prober
 from inspector.api.answers import answer
 from inspector.api.openapi import documented
@@ -23,8 +23,8 @@ Lease = Annotated[int, Query(ge=0, le=2**62, description="as it was given with t
 
 @router.post("/v1/probe-work", **documented(Assignment, 200, 204))
 def claim_work(session: SessionDep, service: ServiceDep, who: Prober) -> Response:
-    """Lease what is due first; 204 where nothing waits."""
-    assignment = probing.claim(session, service.settings.lease_s)
+    """Lease what is due first of probes, else a replay; 204 where nothing waits."""
+    assignment = probing.claim(session, service.settings.lease_s) or replaying.claim(session, service.settings.lease_s)
     return Response(None, 204) if assignment is None else answer(assignment)
 
 
