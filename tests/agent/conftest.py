@@ -10,7 +10,6 @@ import pytest
 
 from inspector.agent import Agent, Allowance, Endpoint
 from inspector.environments.opening import open_environments
-from inspector.sandbox.opening import open_backend
 
 
 class Model:
@@ -64,14 +63,6 @@ def agent(model):
     yield make
     for endpoint in made:
         endpoint.close()
-
-
-@pytest.fixture(scope="session")
-def boxes(tmp_path_factory):
-    backend = open_backend(tmp_path_factory.mktemp("boxes"))
-    if missing := backend.capabilities.missing:
-        pytest.skip(f"this machine gives no box: {missing}")
-    return backend
 
 
 @pytest.fixture

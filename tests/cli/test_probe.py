@@ -44,7 +44,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ran(folder):
+def ran(folder, boxes):
     """All rows once, in every form."""
     files = ("--sarif", "a.sarif", "--junit", "a.xml", "--html", "a.html", "--write-baseline", "known.json")
     return started("rows.jsonl", "--json", *files, "--fail-on", "unsolvable,inconclusive", cwd=folder)
