@@ -55,6 +55,7 @@ def read(line: bytes, key: str = "") -> Trajectory:
 
 _ENVELOPE = msgspec.json.Decoder(Envelope)
 
+
 def _check_encoding(line: bytes) -> None:
     if line.startswith(b"\xef\xbb\xbf"):
         raise BadSubmission("starts with a byte order mark, which JSON does not allow", path="$")

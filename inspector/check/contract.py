@@ -138,8 +138,6 @@ def _need(function: str, subject: type, kind: Any) -> type:
     if need not in FAST_NEEDS + LATE_NEEDS:
         raise MisusedCheck(f"{function}: nobody provides {kind!r}")
     if per_trajectory != (subject is Batch and need in (Declaration, Baselines, Probed)):
-        raise MisusedCheck(
-            f"{function}: only a check of Batch takes Sequence[Declaration], Sequence[Baselines] and Sequence[Probed], and so it takes them"
-        )
+        raise MisusedCheck(f"{function}: only a check of Batch takes Sequence[Declaration], Sequence[Baselines] and Sequence[Probed], and so it takes them")
     kept: type = need
     return kept
