@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.environments import boxes
 from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Trouble, Unreadable
@@ -21,6 +22,28 @@ GRADES_A_BOX = 500  # then a new one, so that nothing that a verifier leaves beh
 CLOCK_EXITS = (124, 128 + 14, -14)  # who asked gave up, or the verifier's own clock ended it
 LIMITS = Limits(wall_s=LOAD_S + GRADE_S, memory_bytes=4 << 30, pids=256, disk_bytes=512 << 20, output_bytes=16 << 20)
 SERVE = 'cat >/tmp/setup; setsid python3 -s -P -c "$1" serve </tmp/setup >/tmp/said 2>&1 &'
+ASKING = ["python3", "-I", "-S", "-c", boxes.source("asking")]
+GONE_S = 0.1  # for the process that answered to be buried
+
+
+class _Trace(NamedTuple):
+    """What can be seen of a box from outside."""
+
+    alive: frozenset[int]
+    changed: frozenset[str]
+
+
+def _trace(box: Box) -> _Trace:
+    return _Trace(box.alive(), frozenset(box.diff().changes))
+
+
+def _settled(box: Box) -> _Trace:
+    """Once who answered is buried."""
+    before, now = None, _trace(box)
+    while now != before:
+        time.sleep(GONE_S / 2)
+        before, now = now, _trace(box)
+    return now
 
 
 @dataclass
@@ -35,6 +58,7 @@ class Grader:
     _open: ExitStack = field(default_factory=ExitStack)
     _box: Box | None = None
     _grades: int = 0
+    _clean: _Trace | None = None  # the box before its first submission
 
     def tell(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """What the verifier says of itself. Raises Unreadable where it cannot be loaded, Refused and Broken."""
@@ -59,7 +83,7 @@ class Grader:
         with self._lock:
             answer, result = self._ask_served(request, conditions) if served else self._ask_once(request, conditions)
             said = _decoded(answer)
-            if said is None:
+            if said is None or not self._as_before():
                 self._end()
         return said, result
 
@@ -67,7 +91,7 @@ class Grader:
         box, seconds = self._served(), conditions.timeout_s or GRADE_S
         word = secrets.token_hex(16).encode()
         stdin = b"%b\n%f\n%f\n%b" % (word, LOAD_S, seconds, json.dumps({**request, "seconds": seconds}).encode())
-        result = box.run(["python3", "-I", "-S", "-c", boxes.source("asking")], timeout_s=LOAD_S + 2 * seconds, stdin=stdin)
+        result = box.run(ASKING, timeout_s=LOAD_S + 2 * seconds, stdin=stdin)
         _, found, answer = result.stdout.partition(word)
         self._grades += 1
         return answer if found else None, result
@@ -80,12 +104,26 @@ class Grader:
             weakref.finalize(self, self._open.close)  # made after the backend's own, and so called before it
             self._put(box)
             box.run(["/bin/sh", "-c", SERVE, "sh", self._text], stdin=json.dumps(self.setup).encode(), timeout_s=30)
-            self._box = box
+            box.run(
+                ASKING, timeout_s=2 * LOAD_S, stdin=b'\n%f\n%f\n{"seconds": 60}' % (LOAD_S, LOAD_S)
+            )  # until it is loaded; what it says to nothing is of no interest
+            self._box, self._clean = box, _settled(box)
         return self._box
+
+    def _as_before(self) -> bool:
+        """Whether a submission left nothing: no process that could answer in the verifier's place, no file that could change it."""
+        if self._box is None:
+            return True
+        ends = time.monotonic() + GONE_S
+        while (now := _trace(self._box)) != self._clean:
+            if time.monotonic() > ends:
+                return False
+            time.sleep(0.01)
+        return now == self._clean
 
     def _end(self) -> None:
         self._open.close()
-        self._box, self._grades = None, 0
+        self._box, self._grades, self._clean = None, 0, None
 
     def _ask_once(self, request: Mapping[str, Any], conditions: Conditions) -> tuple[bytes | None, Result]:
         network, seconds = boxes.network_of(conditions), conditions.timeout_s or GRADE_S

@@ -110,6 +110,10 @@ class BubblewrapBox:
         if self.root.covers("/" + "/".join(files.parts_of(path))):
             raise Refused(f"{path[:200]!r} is the machine's own, not the box's")
 
+    def alive(self) -> frozenset[int]:
+        """As the kernel counts them, whatever they say of themselves."""
+        return frozenset(self.group.pids())
+
     def diff(self) -> Diff:
         """What was changed on the layers; a new folder is named too."""
         return layers.diff(self.disk / "u", self.lowers)

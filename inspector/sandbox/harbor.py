@@ -199,6 +199,10 @@ class HarborBox:
         target.unlink(missing_ok=True)
         return data
 
+    def alive(self) -> frozenset[int]:
+        """Not to be told from here."""
+        raise Refused("harbor does not tell which processes live in a box")
+
     def diff(self) -> Diff:
         """Not to be had."""
         raise Refused("a box by Harbor does not tell what was changed")

@@ -119,6 +119,10 @@ class Box(Protocol):
         """A regular file's bytes, None where there is none; links are not followed. Raises Refused where it is longer than `limit` bytes."""
         ...
 
+    def alive(self) -> frozenset[int]:
+        """The machine's numbers of the processes that live in the box now. Raises Refused where the backend cannot tell."""
+        ...
+
     def diff(self) -> Diff:
         """What was changed on the layers."""
         ...

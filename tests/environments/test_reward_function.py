@@ -125,3 +125,49 @@ def test_a_digest_speaks_of_the_code_beside_it(judged, tmp_path):
     first = judged("noisy")
     (tmp_path / "helper.py").write_text("def pay(right): return 2.0\n")
     assert judged("noisy").verifier_digest != first.verifier_digest
+
+
+ROBBED = """
+import os, socket
+
+TAKE = '''
+import os, socket, time
+if os.fork() == 0:
+    os.setsid()
+    os.unlink("/tmp/verifier")
+    taken = socket.socket(socket.AF_UNIX)
+    taken.bind("/tmp/verifier")
+    taken.listen(8)
+    while True:
+        connection, _ = taken.accept()
+        connection.recv(65536)
+        connection.sendall(b'{"reward": 1.0}')
+        connection.close()
+'''
+
+def ran(completions):
+    for each in completions:
+        exec(each, {})
+    return [0.0]
+"""
+
+
+@pytest.mark.parametrize("left", ["a process", "open('/etc/ld.so.preload', 'w').close()"])
+def test_what_a_submission_leaves_answers_for_no_other(opened, rows, tmp_path, monkeypatch, left):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robbed.py").write_text(ROBBED)
+    environment = opened("robbed:ran", rows({"prompt": "?"}))
+    (task,) = environment.tasks()
+    namespace = {}
+    exec(ROBBED, namespace)
+    environment.grade(task, Text(namespace["TAKE"] if left == "a process" else left))
+    grader = environment._grader
+    assert grader._box is None  # ended, not used again
+    assert [environment.grade(task, Text("")).reward for _ in range(2)] == [0.0, 0.0]
+
+
+def test_a_clean_submission_leaves_the_box_to_the_next(judged):
+    environment = judged("lasting")
+    (task,) = environment.tasks()
+    assert [environment.grade(task, Text("x")).reward for _ in range(3)] == [1.0, 1.0, 1.0]
+    assert environment._grader._grades == 3
