@@ -36,6 +36,8 @@ def _plain(value: Any, depth: int = 0) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
+    if {repr(one), repr(other)} == {"None", "False"}:
+        return True  # who asks for yes or no takes both for no
     if isinstance(one, int | float) and isinstance(other, int | float):
         return one == other or repr(one) == repr(other) or math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
