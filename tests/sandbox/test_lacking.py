@@ -38,7 +38,7 @@ def test_a_bwrap_that_cannot_make_namespaces_is_found_out_by_trying(boxes, tmp_p
     broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     broken.chmod(0o755)
     for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to("/tmp") and folder.name.startswith(("pytest", "test")):
+        if folder.stat().st_uid == os.geteuid() and len(folder.parts) > 2:
             folder.chmod(0o755)
     monkeypatch.setattr(probing, "_bwrap", lambda: str(broken))
     backend = open_backend(tmp_path / "own")
