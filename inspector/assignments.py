@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from inspector.trajectory import Identifier, Number
 
 MOST_TASKS = 20_000
 MOST_HINTS = 1000
-FACES = ("auto", "harbor", "rows", "function", "gold_actions")
+Face = Literal["auto", "harbor", "rows", "function", "gold_actions"]
 
 
 class PackageOfWork(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -144,8 +143,3 @@ def write(folder: Path, environment: Environment, task: TaskUnderTest, agent: Ag
     part = folder / f".{name}.part"
     part.write_bytes(msgspec.json.format(msgspec.json.encode(document(task, agent, attempt)), indent=1))
     return part.replace(folder / name)
-
-
-def summary(found: Sequence[Rollouts]) -> dict[str, tuple[int, int]]:
-    """(passed, runs that count) by task."""
-    return {rollouts.task: (rollouts.passed, rollouts.runs) for rollouts in found}

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from inspector.api.wire import Request
-from inspector.assignments import FACES, MOST_TASKS
+from inspector.assignments import MOST_TASKS, Face
 from inspector.store.probes import ProbeState
 from inspector.trajectory import NO_CONTROLS, Identifier
 
@@ -23,7 +23,7 @@ class PackageRequest(Request, frozen=True, kw_only=True):
     """What a version is made of: an uploaded tar, and how it is opened."""
 
     artifact: Sha256
-    face: Literal[FACES] = "auto"  # type: ignore[valid-type]
+    face: Face = "auto"
     entry: Inside | None = None  # what is opened inside the tar; left out: all that is in it
     dataset: Inside | None = None  # a file inside the tar
 

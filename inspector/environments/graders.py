@@ -24,6 +24,7 @@ LIMITS = Limits(wall_s=LOAD_S + GRADE_S, memory_bytes=4 << 30, pids=256, disk_by
 SERVE = 'cat >/tmp/setup; setsid python3 -s -P -c "$1" serve </tmp/setup >/tmp/said 2>&1 &'
 ASKING = ["python3", "-I", "-S", "-c", boxes.source("asking")]
 GONE_S = 0.1  # for the process that answered to be buried
+SETTLED_S = 5.0  # for a verifier that was just loaded to come to rest
 
 
 class _Trace(NamedTuple):
@@ -37,10 +38,12 @@ def _trace(box: Box) -> _Trace:
     return _Trace(box.alive(), frozenset(box.diff().changes))
 
 
-def _settled(box: Box) -> _Trace:
-    """Once who answered is buried."""
-    before, now = None, _trace(box)
+def _settled(box: Box) -> _Trace | None:
+    """Once who answered is buried; None where the verifier never comes to rest, so that nothing can be told from it."""
+    ends, before, now = time.monotonic() + SETTLED_S, None, _trace(box)
     while now != before:
+        if time.monotonic() > ends:
+            return None
         time.sleep(GONE_S / 2)
         before, now = now, _trace(box)
     return now
@@ -79,7 +82,8 @@ class Grader:
         return boxes.measured(read_answer(said), result)
 
     def _ask(self, request: Mapping[str, Any], conditions: Conditions) -> tuple[dict[str, Any] | None, Result]:
-        served = self.backend.capabilities.services and boxes.variables(conditions) == boxes.variables(AS_DECLARED) and not conditions.network
+        able = self.backend.capabilities.services and self.backend.capabilities.snapshot  # or what a submission left could not be seen
+        served = able and boxes.variables(conditions) == boxes.variables(AS_DECLARED) and not conditions.network
         with self._lock:
             answer, result = self._ask_served(request, conditions) if served else self._ask_once(request, conditions)
             said = _decoded(answer)
@@ -115,11 +119,14 @@ class Grader:
         if self._box is None:
             return True
         ends = time.monotonic() + GONE_S
-        while (now := _trace(self._box)) != self._clean:
-            if time.monotonic() > ends:
-                return False
-            time.sleep(0.01)
-        return now == self._clean
+        try:
+            while self._clean is None or _trace(self._box) != self._clean:
+                if self._clean is None or time.monotonic() > ends:
+                    return False
+                time.sleep(0.01)
+        except (Broken, Refused):  # the answer was there before; the box is of no more use
+            return False
+        return True
 
     def _end(self) -> None:
         self._open.close()

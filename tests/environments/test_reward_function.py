@@ -171,3 +171,30 @@ def test_a_clean_submission_leaves_the_box_to_the_next(judged):
     (task,) = environment.tasks()
     assert [environment.grade(task, Text("x")).reward for _ in range(3)] == [1.0, 1.0, 1.0]
     assert environment._grader._grades == 3
+
+
+RESTLESS = """
+import os, threading, time
+
+def write():
+    at = 0
+    while True:
+        open(f"/tmp/{(at := at + 1)}", "w").close()
+        time.sleep(0.001)
+
+def restless(completions):
+    return [1.0]
+
+if os.path.exists("/tmp/setup"):
+    threading.Thread(target=write, daemon=True).start()
+"""
+
+
+def test_a_verifier_that_never_rests_is_graded_in_a_new_box_each_time(opened, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("inspector.environments.graders.SETTLED_S", 0.3)
+    (tmp_path / "moving.py").write_text(RESTLESS)
+    environment = opened("moving:restless", rows({"prompt": "?"}))
+    (task,) = environment.tasks()
+    assert environment.grade(task, Text("x")).reward == 1.0
+    assert environment._grader._box is None

@@ -177,7 +177,17 @@ def test_the_machine_s_files_are_read_only_or_not_there(cell, tmp_path):
     secret.chmod(0o600)
     for path in ("/usr/x", "/bin/x", "/lib/x", "/proc/sys/kernel/core_pattern", "/dev/x", "/proc/sysrq-trigger"):
         assert not sh(cell, f"echo x > {path}").ok
-    for path in ("/etc/shadow", secret, "/root/.ssh", "/var/log/dpkg.log", "/home/.", "/sys/kernel", "/work/main", "/proc/kcore", "/proc/1/root/etc/shadow"):
+    for path in (
+        "/etc/shadow",
+        secret,
+        "/root/.ssh",
+        "/var/log/dpkg.log",
+        "/home/.",
+        "/sys/kernel",
+        Path(__file__).parent,
+        "/proc/kcore",
+        "/proc/1/root/etc/shadow",
+    ):
         assert not sh(cell, f"head -c 1 {path} >/dev/null").ok
 
 
