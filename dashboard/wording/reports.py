@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from dashboard.shapes import Fact, Section
 from dashboard.wording.outcomes import STATES, TONES, chips, gravity, word
@@ -73,7 +73,7 @@ def _hints(title: str, hints: Iterable[Json], *, folded: bool) -> Iterator[Secti
 
 
 def _hint(hint: Json) -> Fact:
-    confirmed = {True: "confirmed by", False: "not confirmed by"}.get(hint.get("confirmed"), "to be tested by")  # type: ignore[arg-type]
+    confirmed = {True: "confirmed by", False: "not confirmed by", None: "to be tested by"}[hint.get("confirmed")]
     tested = f"\n{confirmed} {showable(hint['tested_by'])}" if hint.get("tested_by") else ""
     return Fact(showable(hint["rule"]), f"{showable(hint['path'])}:{hint['line']}\n{showable(hint['message'], limit=SHORT)}{tested}")
 
@@ -93,10 +93,10 @@ def _run(run: Json) -> str:
     return f"{showable(run['probe'])} — {amount(run['reward'])}, {paid}{trouble} · {run.get('cpu_s') or 0:.2f} s CPU"
 
 
-def version(card: Mapping[str, Json]) -> list[Section]:
+def version(card: Json) -> list[Section]:
     """What a version is made of, as its worker read it, and what the lint saw in it."""
     facts = [Fact(label, *_digest(card[name])) for label, name in (("content", "content_version"), ("verifier", "verifier_digest"))]
-    return [Section("Version", facts), *_hints("Lint of the version", card["hints"], folded=True)]  # type: ignore[arg-type]
+    return [Section("Version", facts), *_hints("Lint of the version", card["hints"], folded=True)]
 
 
 def _digest(value: object) -> tuple[str, str]:
