@@ -1,6 +1,16 @@
 // Walking a list: one line of it is chosen, j and k move on. `held` has `rows` (key -> element), `chosen` and `choose`.
+// The server is told at once, since a key that acts on the line may follow; when, so that a line chosen again is news.
 
 import { forPage } from "./dom.js";
+
+export function chooser(held, setStateValue) {
+  return (key) => {
+    if (!key || key === held.chosen) return;
+    held.chosen = key;
+    mark(held);
+    setStateValue("chosen", { key, at: Date.now() });
+  };
+}
 
 export function mark(held) {
   for (const [key, element] of held.rows ?? []) {

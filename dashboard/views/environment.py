@@ -5,7 +5,8 @@ from typing import NamedTuple
 import streamlit as st
 
 from dashboard import holding, keys, panels, probe_panel, probed, session
-from dashboard.components.listing import chosen, listing
+from dashboard.choosing import looked_at, settle
+from dashboard.components.listing import listing
 from dashboard.components.sheet import sheet
 from dashboard.probed import Json, Scored
 from dashboard.shapes import Cell, Listing, ListRow, Section
@@ -78,6 +79,12 @@ def choose(task: str | None) -> None:
         st.query_params["task"] = task
 
 
+def turn_to(task: str | None) -> None:
+    """Another page of the list, by a key."""
+    settle(KEY)
+    choose(task)
+
+
 def compare() -> None:
     """Beside another version, or alone."""
     st.query_params.pop("against", None)
@@ -115,9 +122,9 @@ def pages(keys_of_rows: list[str], at: int, said: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         beside()
         if first:
-            st.button("First page", key="first page", shortcut=keys.ENVIRONMENT["first page"], on_click=choose, args=(None,))
+            st.button("First page", key="first page", shortcut=keys.ENVIRONMENT["first page"], on_click=turn_to, args=(None,))
         if first + PAGE < len(keys_of_rows):
-            st.button("Next page", key="next page", shortcut=keys.ENVIRONMENT["next page"], on_click=choose, args=(keys_of_rows[first + PAGE],))
+            st.button("Next page", key="next page", shortcut=keys.ENVIRONMENT["next page"], on_click=turn_to, args=(keys_of_rows[first + PAGE],))
     if keys_of_rows:
         st.caption(f"{first + 1:,} to {min(first + PAGE, len(keys_of_rows)):,} of {len(keys_of_rows):,} · J K move · {said}")
 
@@ -160,7 +167,7 @@ def page() -> None:
     found = told()
     list_ = shown(found)
     names = [row.key for row in list_.rows]
-    wanted = chosen(KEY, st.query_params.get("task"))
+    wanted = looked_at(KEY, st.query_params.get("task"))
     at = names.index(wanted) if wanted in names else 0
     if wanted in names and st.query_params.get("task") != wanted:
         choose(wanted)
@@ -179,6 +186,7 @@ def page() -> None:
         if wanted is not None and scorecard is None:
             st.text(f"No probe of this version said anything of {values.shown(wanted)}.")
         sheet([*about, *reports.version(found.scored.card)], key="sheet")
+    settle(KEY)
 
 
 if environment and version:

@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard import holding, keys, panels, probed, session
-from dashboard.components.listing import chosen, listing
+from dashboard.choosing import looked_at, settle, taken
+from dashboard.components.listing import listing
 from dashboard.shapes import Cell, Listing
 from dashboard.wording import versions
 from inspector.client.http import ApiError
@@ -19,6 +20,7 @@ opened = session.api()
 
 def go_to(after: str | None) -> None:
     """Another page of the list."""
+    settle(KEY)
     st.session_state.pop("version-chosen", None)
     st.query_params.pop("after", None)
     if after:
@@ -27,7 +29,7 @@ def go_to(after: str | None) -> None:
 
 def open_version(shown: str) -> None:
     """Remembered until the page of the version is there: what the browser says late of the key before brings this page back."""
-    st.session_state["go-version"] = chosen(KEY, shown)
+    st.session_state["go-version"] = taken(KEY, shown)
 
 
 def listed() -> dict[str, Any]:
@@ -84,7 +86,7 @@ def below(at: str | None, found: dict[str, Any]) -> None:
 heading()
 page = listed()
 lines = {versions.place(line): line for line in page["environments"]}
-at = chosen(KEY, st.session_state.get("go-version") or st.session_state.get("version-chosen"))
+at = looked_at(KEY, st.session_state.get("go-version") or st.session_state.get("version-chosen"))
 if at not in lines:
     st.session_state.pop("go-version", None)
     at = next(iter(lines), None)
@@ -97,3 +99,4 @@ empty = "No environment version was posted or declared here.\nRegister one: insp
 listing(Listing("versions", Cell(), HEADS, rows, empty), at, key=KEY)
 if rows or st.query_params.get("after"):
     below(at, page)
+settle(KEY)

@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard import keys, panels, session
-from dashboard.components.queue import queue, told
+from dashboard.choosing import looked_at, settle, taken
+from dashboard.components.queue import KEY, queue
 from dashboard.wording import rows, values
 from inspector.client.http import ApiError
 
@@ -19,6 +20,7 @@ def from_the_start() -> None:
     """Another filter: the old place in the list means nothing."""
     st.query_params.pop("after", None)
     st.session_state.pop("chosen", None)
+    settle(KEY)
 
 
 def go_to(after: str | None) -> None:
@@ -29,11 +31,9 @@ def go_to(after: str | None) -> None:
 
 
 def chosen(shown: str | None) -> str | None:
-    """What a person looks at: `shown`, as the page has it, unless the browser has said since that they moved on."""
-    said = told()
-    if said is not None and said != st.session_state.get("said-chosen"):
-        st.session_state["said-chosen"] = st.session_state["chosen"] = shown = said
-    return shown
+    """What a person looks at as they press a key."""
+    st.session_state["chosen"] = at = taken(KEY, shown)
+    return at
 
 
 def choose_next(judged: str) -> None:
@@ -146,10 +146,11 @@ if narrowed.get("environment") and "@" not in narrowed["environment"]:
 page = listed(narrowed)
 lines = page["trajectories"]
 st.session_state["queue"] = [line["key"] for line in lines]
-at = chosen(st.session_state.get("chosen"))
+at = looked_at(KEY, st.session_state.get("chosen"))
 if at not in st.session_state["queue"]:
     at = lines[0]["key"] if lines else None
-    st.session_state["chosen"] = at
+st.session_state["chosen"] = at
 queue([rows.row(line, narrowed) for line in lines], at, nothing(page["next"] is not None, narrowed))
 if lines or narrowed or st.query_params.get("after"):
     below(next((line for line in lines if line["key"] == at), None), page)
+settle(KEY)

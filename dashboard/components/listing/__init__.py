@@ -9,15 +9,6 @@ from dashboard import assets
 from dashboard.shapes import Listing
 
 
-def chosen(key: str, shown: str | None) -> str | None:
-    """The line that a person looks at: `shown`, as the page has it, unless the browser has said since that they moved on."""
-    state = st.session_state.get(key)
-    said = state.get("chosen") if state else None
-    if said is not None and said != st.session_state.get(f"said-{key}"):
-        st.session_state[f"said-{key}"] = shown = said
-    return shown
-
-
 def listing(listed: Listing, chosen: str | None, *, key: str) -> None:
     """Mount it with the line `chosen` marked."""
     mount = st.components.v2.component(

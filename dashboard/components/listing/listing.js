@@ -4,7 +4,7 @@ import { make } from "../dom.js";
 import "../focus.js";
 import "../head.js";
 import { drop } from "../transcript/begun.js";
-import { mark, walk } from "../walk.js";
+import { chooser, mark, walk } from "../walk.js";
 
 const views = new WeakMap();
 
@@ -14,12 +14,7 @@ export default function (component) {
   const mount = parentElement.querySelector(".ins-mount"); // beside it lies the style sheet
   const held = views.get(parentElement) ?? {};
   views.set(parentElement, held);
-  held.choose = (key) => {
-    if (key === held.chosen) return;
-    held.chosen = key;
-    mark(held);
-    setStateValue("chosen", key);
-  };
+  held.choose = chooser(held, setStateValue);
   const told = JSON.stringify(data.listed);
   if (told !== held.told || !mount.firstChild) {
     held.told = told;

@@ -13,12 +13,6 @@ from dashboard.shapes import QueueRow
 KEY = "list"
 
 
-def told() -> str | None:
-    """The key that a person last chose, as the browser said it; callbacks may ask too."""
-    state = st.session_state.get(KEY)
-    return state.get("chosen") if state else None
-
-
 def queue(rows: Sequence[QueueRow], chosen: str | None, empty: str = "") -> None:
     """Mount it with `chosen` marked; without rows it says `empty`."""
     mount = st.components.v2.component(

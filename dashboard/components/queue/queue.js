@@ -5,7 +5,7 @@ import "../focus.js";
 import "../head.js";
 import { askAhead } from "../transcript/ahead.js";
 import { drop } from "../transcript/begun.js";
-import { mark, walk } from "../walk.js";
+import { chooser, mark, walk } from "../walk.js";
 
 const LOOKED_AT_MS = 600; // a row chosen for so long may be opened next
 
@@ -18,12 +18,7 @@ export default function (component) {
   const held = views.get(parentElement) ?? {};
   views.set(parentElement, held);
   held.data = data;
-  held.choose = (key) => {
-    if (!key || key === held.chosen) return;
-    held.chosen = key;
-    mark(held);
-    setStateValue("chosen", key); // at once: a key that judges must come after it
-  };
+  held.choose = chooser(held, setStateValue);
   const told = JSON.stringify([data.rows, data.empty]);
   if (told !== held.told || !mount.firstChild) {
     held.told = told;
