@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from inspector.cli import DONE, FAILED, INCONCLUSIVE, UNREADABLE, rolling
 from inspector.cli.inputs import Json
-from inspector.cli.output import Step, json_line, progress, say, table, warn
-from inspector.cli.under_test import Asked, UnderTest, opened
-from inspector.probe import Depth, probe
-from inspector.probe.words import EnvironmentReport, Outcome, TaskReport
-from inspector.reports.baseline import baseline_text, read_baseline
-from inspector.reports.html import html
-from inspector.reports.junit import junit
-from inspector.reports.lines import lines
-from inspector.reports.meanings import DEFECTS
-from inspector.reports.probed import Probed, evidence_of, worst_first
-from inspector.reports.sarif import sarif
-from inspector.reports.table import CAUSES, COLUMNS, alike, causes, heading, proofs, summary, told
-from inspector.showable import showable
+from inspector.probe import Depth
+from inspector.probe.words import Outcome
 
-PROOFS = 3  # of one cause that are printed; --json and --html have no limit
-HINTS = 20  # of tasks that are sound
-NAME = 60  # characters beside a bar
+if TYPE_CHECKING:
+    from inspector.cli.telling import Files
+    from inspector.cli.under_test import Asked
+    from inspector.reports.baseline import Baseline
+    from inspector.reports.probed import Probed
+
 AT_ONCE = max(1, (os.cpu_count() or 1) // 2)  # leaves room, or limits on time would be reached for want of it
 WORDS = ", ".join(outcome.value for outcome in Outcome)
 
@@ -84,19 +74,16 @@ def probe_environment(
     Everything foreign runs in a sandbox. Exit codes: 0 done; 1 what --fail-on names was found; 2 wrong usage; 3 something
     could not be read (the rest was probed); 4 --fail-on inconclusive, and a task could not be told.
     """
+    from inspector.cli.telling import Files
+    from inspector.cli.under_test import Asked
+    from inspector.reports.baseline import read_baseline
+
     failing = _failing(fail_on)
     known = read_baseline(baseline) if baseline else None
-    asked = Asked(path, dataset, depth, seed, task or [])
-    under_test = opened(asked)
-    with rolling.rolling(agent, agent_model, agent_runs, agent_turns, agent_trajectories) as episodes, progress() as step:
-        reports = [_probed(one, asked, parallel, step) for one in under_test]
-        if episodes is not None:
-            reports = [episodes.added(one.environment, report, seed, step) for one, report in zip(under_test, reports, strict=True)]
-    files = {place: file for one in under_test for place, file in one.files(asked).items()}
-    probed = Probed(reports, datetime.now(UTC), asked.whole_command(), known, failing or DEFECTS, files)
-    _print(probed, json=json)
-    _write(probed, [(sarif_file, sarif), (junit_file, junit), (html_file, html), (write_baseline, _baseline)])
-    raise typer.Exit(_code(probed, failing, _tell_unread(under_test)))
+    wanted = rolling.Wanted(agent, agent_model, agent_runs, agent_turns, agent_trajectories).checked()
+    asked = Asked(path, dataset, depth, seed, task or [], wanted.words())
+    files = Files(sarif_file, junit_file, html_file, write_baseline)
+    raise typer.Exit(_probed(asked, wanted, parallel, known, failing, files, json=json))
 
 
 def _failing(text: str) -> frozenset[Outcome]:
@@ -106,24 +93,36 @@ def _failing(text: str) -> frozenset[Outcome]:
     return frozenset(map(Outcome, words))
 
 
-def _probed(one: UnderTest, asked: Asked, parallel: int, step: Step) -> EnvironmentReport:
-    name = showable(one.environment.id, limit=NAME)
+def _probed(asked: Asked, wanted: rolling.Wanted, parallel: int, known: Baseline | None, failing: frozenset[Outcome], files: Files, *, json: bool) -> int:
+    """The exit code. What was done before an interruption is told as what is whole is."""
+    from inspector.cli.climbing import Climb, climb_all, interruption
+    from inspector.cli.interrupting import Interrupted, interruptible
+    from inspector.cli.telling import print_probed, tell_unread
+    from inspector.reports.meanings import DEFECTS
+    from inspector.reports.probed import Probed
 
-    def tell(_report: TaskReport, done: int, total: int) -> None:
-        step(name, done, total)
-
-    hints = one.hints(step)
-    step(name, 0, len(one.tasks))
-    only = [task.id for task in one.tasks]
-    return probe(one.environment, depth=asked.depth, seed=asked.seed, hints=hints, tell=tell, parallel=parallel, only=only, command=asked.command())
-
-
-def _tell_unread(under_test: list[UnderTest]) -> bool:
-    """Whether there was any."""
-    unread = [task for one in under_test for task in one.tasks if not task.read]
-    for task in unread:
-        warn(f"not read: {task.id}: {'; '.join(task.notes)}")
-    return bool(unread)
+    climbs: list[Climb] = []
+    interrupted: Interrupted | None = None
+    with interruptible() as stopped:
+        try:
+            climb_all(climbs, asked, wanted, parallel, stopped)
+        except Interrupted as error:
+            interrupted = error
+        probed = Probed(
+            [climb.report() for climb in climbs if climb.started],
+            datetime.now(UTC),
+            asked.whole_command(),
+            known,
+            failing or DEFECTS,
+            {place: file for climb in climbs for place, file in climb.one.files(asked).items()},
+            interruption(interrupted.signal, climbs) if interrupted else None,
+        )
+        try:
+            files.write(probed)  # first: who reads the output may be gone
+        finally:
+            print_probed(probed, json=json)
+        unread = tell_unread([climb.one for climb in climbs])
+    return interrupted.code if interrupted else _code(probed, failing, unread)
 
 
 def _code(probed: Probed, failing: frozenset[Outcome], unread: bool) -> int:
@@ -134,83 +133,3 @@ def _code(probed: Probed, failing: frozenset[Outcome], unread: bool) -> int:
     if found - {Outcome.INCONCLUSIVE}:
         return FAILED
     return INCONCLUSIVE if found else DONE
-
-
-# --- printing --------------------------------------------------------------------------------------------------------
-
-
-def _print(probed: Probed, *, json: bool) -> None:
-    if json:
-        for line in lines(probed):
-            json_line(line)
-        return
-    for environment in probed.environments:
-        _print_environment(probed, environment)
-    if probed.baseline:
-        known = [ground.known for *_, ground in probed.all_grounds()]
-        say(f"{known.count(False)} new, {known.count(True)} known")
-
-
-def _print_environment(probed: Probed, environment: EnvironmentReport) -> None:
-    say(heading(environment))
-    for note in environment.notes:
-        say(f"note: {note}")
-    say("")
-    table(COLUMNS, summary(environment))
-    say("")
-    if found := causes(environment):
-        table(CAUSES, found)
-        say("")
-    _print_proofs(probed, environment)
-    _print_hints(environment)
-
-
-def _print_proofs(probed: Probed, environment: EnvironmentReport) -> None:
-    """Of each cause a few; the other tasks that it holds of are named."""
-    proven: Counter[tuple[Outcome, str]] = Counter()
-    others: dict[tuple[tuple[Outcome, str], ...], list[TaskReport]] = {}
-    for task in worst_first(environment):
-        causes_here = tuple((one.outcome, one.probe) for one in evidence_of(task))
-        if min((proven[cause] for cause in causes_here), default=0) >= PROOFS:
-            others.setdefault(causes_here, []).append(task)
-            continue
-        proven.update(causes_here)
-        for line in [*proofs(probed, environment, task), ""]:
-            say(line)
-    for tasks in others.values():
-        say(alike(tasks))
-        say("")
-
-
-def _print_hints(environment: EnvironmentReport) -> None:
-    """Those that no proof above stands beside."""
-    sound = [f"{task.task}  {told(hint)}" for task in environment.tasks if Outcome.SOUND in task.outcomes for hint in task.hints]
-    hints = [*map(told, environment.hints), *sound]
-    if not hints:
-        return
-    say("hints of the lint, beside what is sound")
-    for hint in hints[:HINTS]:
-        say(f"  {hint}")
-    if len(hints) > HINTS:
-        say(f"  and {len(hints) - HINTS} more; --json and --html have them all")
-    say("")
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
-def _baseline(probed: Probed) -> str:
-    return baseline_text(probed.known())
-
-
-def _write(probed: Probed, forms: Sequence[tuple[Path | None, Callable[[Probed], str]]]) -> None:
-    for path, form in forms:
-        if path is not None:
-            _put(path, form(probed))
-
-
-def _put(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise typer.BadParameter(f"{str(path)!r} cannot be written: {error.strerror}") from error

@@ -6,16 +6,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from inspector.agent import Agent, Allowance, Endpoint
-from inspector.agent.telling import with_rollouts
 from inspector.cli.output import Step
-from inspector.environments.protocol import Environment
-from inspector.probe.words import EnvironmentReport
 from inspector.showable import showable
+
+if TYPE_CHECKING:
+    from inspector.agent import Agent
+    from inspector.environments.protocol import Environment
+    from inspector.probe.words import EnvironmentReport
 
 KEY = "INSPECTOR_AGENT_KEY"
 PANEL = "An agent, for tasks without a reference"
@@ -34,24 +35,52 @@ class Rolling(NamedTuple):
     runs: int
     folder: Path | None
 
-    def added(self, environment: Environment, report: EnvironmentReport, seed: int, step: Step) -> EnvironmentReport:
-        """The report with the episodes."""
+    def added(self, environment: Environment, report: EnvironmentReport, seed: int, step: Step) -> Iterator[EnvironmentReport]:
+        """The report with the episodes, after each task that they were made of."""
+        from inspector.agent.telling import with_rollouts
+
         name = f"agent on {showable(environment.id, limit=60)}"
-        return with_rollouts(environment, report, self.agent, runs=self.runs, seed=seed, folder=self.folder, tell=lambda done, of: step(name, done, of))
+        bare = {task.id for task in environment.tasks() if task.reference is None}
+        chosen = [one.task for one in report.tasks if one.task in bare]
+        for done, task in enumerate(chosen, 1):
+            report = with_rollouts(environment, report, self.agent, runs=self.runs, seed=seed, folder=self.folder, only={task})
+            step(name, done, len(chosen))
+            yield report
+
+
+class Wanted(NamedTuple):
+    """What was asked for of an agent; an empty address asks for none."""
+
+    url: str
+    model: str
+    runs: int
+    turns: int
+    folder: Path | None
+
+    def words(self) -> list[str]:
+        """The same again, on a command line; what is written down is not written down a second time."""
+        numbers = ["--agent-runs", str(self.runs), "--agent-turns", str(self.turns)]
+        return ["--agent", self.url, "--agent-model", self.model, *numbers] if self.url else []
+
+    def checked(self) -> Wanted:
+        """Itself. Raises BadParameter."""
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise typer.BadParameter(showable(f"{self.url!r} is no http(s) address", limit=300), param_hint="--agent")
+        if self.url and not self.model:
+            raise typer.BadParameter("an agent needs the name of its model", param_hint="--agent-model")
+        return self
 
 
 @contextmanager
-def rolling(url: str, model: str, runs: int, turns: int, folder: Path | None) -> Iterator[Rolling | None]:
+def rolling(wanted: Wanted) -> Iterator[Rolling | None]:
     """None where no agent was asked for."""
-    if not url:
+    from inspector.agent import Agent, Allowance, Endpoint
+
+    if not wanted.url:
         yield None
         return
-    if not url.startswith(("http://", "https://")):
-        raise typer.BadParameter(showable(f"{url!r} is no http(s) address", limit=300), param_hint="--agent")
-    if not model:
-        raise typer.BadParameter("an agent needs the name of its model", param_hint="--agent-model")
-    endpoint = Endpoint(url, model, key=os.environ.get(KEY, ""))
+    endpoint = Endpoint(wanted.url, wanted.model, key=os.environ.get(KEY, ""))
     try:
-        yield Rolling(Agent(endpoint, Allowance(turns=turns)), runs, folder)
+        yield Rolling(Agent(endpoint, Allowance(turns=wanted.turns)), wanted.runs, wanted.folder)
     finally:
         endpoint.close()

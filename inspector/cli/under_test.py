@@ -27,13 +27,14 @@ class Asked(NamedTuple):
     depth: Depth
     seed: int
     tasks: Sequence[str]
+    agent: Sequence[str] = ()  # words
 
     def command(self) -> str:
         """The same again, without tasks and seed."""
-        words = ["inspector", "probe", self.path]
+        words = ["inspector", "probe", f"./{self.path}" if self.path.startswith("-") else self.path]
         words += ["--dataset", str(self.dataset)] if self.dataset else []
         words += ["--depth", self.depth.value] if self.depth is not Depth.QUICK else []
-        return " ".join(map(shell_word, words))
+        return " ".join(map(shell_word, [*words, *self.agent]))
 
     def whole_command(self) -> str:
         """The same again."""

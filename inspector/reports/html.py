@@ -29,7 +29,12 @@ def html(probed: Probed) -> str:
         tag("title", text(f"Probe of {title}", limit=NAME)),
         tag("style", Markup(_style())),
     ]
-    body = [*_overview(probed), *(part for environment in probed.environments for part in _environment(probed, environment)), _foot(probed)]
+    body = [
+        *_interrupted(probed),
+        *_overview(probed),
+        *(part for environment in probed.environments for part in _environment(probed, environment)),
+        _foot(probed),
+    ]
     return f"<!doctype html>\n{tag('html', tag('head', *head), tag('body', tag('main', *body)), lang='en')}\n"
 
 
@@ -42,6 +47,10 @@ def _policy() -> str:
     """Nothing but our own style, known by its hash."""
     digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _interrupted(probed: Probed) -> list[Markup]:
+    return [tag("p", text(f"Not whole: {probed.interruption.told()}."), class_="notice")] if probed.interruption else []
 
 
 def _overview(probed: Probed) -> list[Markup]:

@@ -17,8 +17,17 @@ FAILURE, SKIPPED = "failure", "skipped"
 
 def junit(probed: Probed) -> str:
     """A case fails by what is new and failing; what was not judged is skipped; what is known is told beside."""
-    suites = [_suite(probed, environment) for environment in probed.environments]
+    suites = [_suite(probed, environment) for environment in probed.environments] + _interrupted(probed)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tag("testsuites", *suites, name="inspector probe")}\n'
+
+
+def _interrupted(probed: Probed) -> list[Markup]:
+    """A suite of one error, since a reader counts cases, and the missing ones would not be missed."""
+    if probed.interruption is None:
+        return []
+    case = tag("testcase", tag("error", type="interrupted", message=probed.interruption.told()), classname="inspector probe", name="interrupted", time="0.000")
+    stamp = probed.at.isoformat(timespec="seconds")
+    return [tag("testsuite", case, name="interrupted", tests=1, failures=0, errors=1, skipped=0, time="0.000", timestamp=stamp)]
 
 
 class _Case(NamedTuple):

@@ -1,4 +1,4 @@
-"""A report for programs: one value for each task, and a last one for its environment."""
+"""A report for programs: one value for each task, and a last one for its environment; the very last where it was interrupted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from inspector.probe.words import EnvironmentReport, TaskReport
 from inspector.reports.encodable import all_encodable
-from inspector.reports.probed import Probed
+from inspector.reports.probed import Interruption, Probed
 
 
 def lines(probed: Probed) -> Iterator[dict[str, Any]]:
@@ -18,6 +18,13 @@ def lines(probed: Probed) -> Iterator[dict[str, Any]]:
         for task in environment.tasks:
             yield all_encodable(msgspec.to_builtins(_task(probed, environment, task)))
         yield all_encodable(msgspec.to_builtins(_environment(probed, environment)))
+    if probed.interruption:
+        yield _interruption(probed.interruption)
+
+
+def _interruption(told: Interruption) -> dict[str, Any]:
+    counts = {"probed": told.probed, "under_way": told.under_way, "not_begun": told.not_begun, "awaiting_agent": told.awaiting}
+    return {"interrupted": told.signal, **counts}
 
 
 def _task(probed: Probed, environment: EnvironmentReport, task: TaskReport) -> dict[str, Any]:

@@ -21,6 +21,25 @@ class Ground(NamedTuple):
     known: bool
 
 
+class Interruption(NamedTuple):
+    """A probe was ended before it was done."""
+
+    signal: str
+    probed: int  # tasks
+    under_way: int  # nothing is told of them
+    not_begun: int
+    awaiting: int = 0  # of those that were probed, tasks that the agent did not come to
+
+    def told(self) -> str:
+        """In one sentence."""
+        every = self.probed + self.under_way + self.not_begun
+        if not every:
+            return f"interrupted by {self.signal} before any task was begun"
+        agent = f"; the agent did not come to {self.awaiting}" if self.awaiting else ""
+        far = f"{self.probed} of {every} tasks are told here, {self.under_way} were under way, {self.not_begun} were not begun"
+        return f"interrupted by {self.signal}: {far}{agent}"
+
+
 @dataclass(frozen=True, slots=True)
 class Probed:
     """Some environment versions, after a probe."""
@@ -31,6 +50,7 @@ class Probed:
     baseline: Baseline | None = None
     failing: frozenset[Outcome] = DEFECTS
     files: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (environment, task) -> its file, as seen from where the command was run
+    interruption: Interruption | None = None
 
     def grounds(self, environment: EnvironmentReport, task: TaskReport) -> list[Ground]:
         """One at least for each outcome but `sound`, worst first."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -17,27 +18,76 @@ from inspector.showable import showable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 MESSAGE = 2_000  # characters
-TEXT = 20_000
+TEXTS = 20_000, 2_000, 200  # characters of a proof; the first at which all fit
+RESULTS, BYTES = 25_000, 9_500_000  # of one run; the file may hold 10 MB, the rest is for what is no result
 ROOT = "%SRCROOT%"
 HINT = "hint"
 RULES: list[Outcome] = [outcome for outcome in MEANINGS if outcome is not Outcome.SOUND]
 
 
-def sarif(probed: Probed) -> str:
-    """One run over all environments."""
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(probed)]}
-    return msgspec.json.format(msgspec.json.encode(log), indent=1).decode()
+def sarif(probed: Probed, tell: Callable[[str], object] = lambda note: None) -> str:
+    """One run over all environments. `tell` is told what was left out of it, which its invocation says too."""
+    for limit in TEXTS:
+        found = list(map(_sized, _found(probed, limit)))
+        if sum(one.size for one in found) <= BYTES:
+            break
+    kept = _gravest(found)
+    notes = [*_cuts(found, kept, limit), *([probed.interruption.told()] if probed.interruption else [])]
+    for note in notes[: len(notes) - bool(probed.interruption)]:
+        tell(f"SARIF: {note}")
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(probed, [one.result for one in kept], notes)]}
+    return msgspec.json.encode(log).decode()
 
 
-def _run(probed: Probed) -> dict[str, Any]:
+def _run(probed: Probed, results: list[dict[str, Any]], notes: list[str]) -> dict[str, Any]:
+    told = [*({"level": "warning", "message": _message(note)} for note in notes), *_notes(probed)]
     return {
         "tool": {"driver": {"name": "inspector probe", "version": version("inspector"), "rules": [*map(_rule, RULES), _hint_rule()]}},
         "automationDetails": {"id": "inspector-probe/"},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": list(_notes(probed))}],
-        "results": [*_results(probed), *_hints(probed)],
+        "invocations": [{"executionSuccessful": probed.interruption is None, "toolExecutionNotifications": told}],
+        "results": results,
         "properties": {"environments": [_environment(environment) for environment in probed.environments]},
     }
+
+
+# --- what hosts take ---------------------------------------------------------------------------------------------------
+
+
+class _Sized(NamedTuple):
+    """A result, how grave it is, and how much of the file it takes."""
+
+    result: dict[str, Any]
+    rank: int
+    size: int
+
+
+def _sized(result: dict[str, Any]) -> _Sized:
+    return _Sized(result, result["ruleIndex"], len(msgspec.json.encode(result)) + 1)
+
+
+def _gravest(found: Sequence[_Sized]) -> list[_Sized]:
+    """As many as hosts take, in their order; of what is equally grave the first."""
+    size, kept = 0, set()
+    for at in sorted(range(len(found)), key=lambda at: found[at].rank)[:RESULTS]:
+        size += found[at].size
+        if size > BYTES:
+            break
+        kept.add(at)
+    return [one for at, one in enumerate(found) if at in kept]
+
+
+def _cuts(found: Sequence[_Sized], kept: Sequence[_Sized], limit: int) -> Iterator[str]:
+    if limit < TEXTS[0]:
+        yield f"proofs are cut to {limit:,} characters each, since hosts take no more than {BYTES:,} bytes; --html and --json have them whole"
+    if left_out := len(found) - len(kept):
+        by_rule = Counter(one.result["ruleId"] for one in found)
+        by_rule.subtract(one.result["ruleId"] for one in kept)
+        rules = ", ".join(f"{count:,} {rule}" for rule, count in by_rule.items() if count)
+        yield f"{left_out:,} of {len(found):,} results are left out, the least grave ({rules}), since hosts take {RESULTS:,} and {BYTES:,} bytes"
+
+
+# --- what was found ----------------------------------------------------------------------------------------------------
 
 
 def _rule(outcome: Outcome) -> dict[str, Any]:
@@ -60,12 +110,13 @@ def _level(outcome: Outcome) -> str:
     return "error" if outcome in GRAVE else "warning" if outcome in DEFECTS else "note"
 
 
-def _results(probed: Probed) -> Iterator[dict[str, Any]]:
+def _found(probed: Probed, limit: int) -> Iterator[dict[str, Any]]:
     for environment, task, ground in probed.all_grounds():
-        yield _result(probed, environment, task, ground)
+        yield _result(probed, environment, task, ground, limit)
+    yield from _hints(probed)
 
 
-def _result(probed: Probed, environment: EnvironmentReport, task: TaskReport, ground: Ground) -> dict[str, Any]:
+def _result(probed: Probed, environment: EnvironmentReport, task: TaskReport, ground: Ground, limit: int) -> dict[str, Any]:
     evidence = ground.evidence
     state = {"baselineState": "unchanged" if ground.known else "new"} if probed.baseline else {}
     return {
@@ -75,15 +126,17 @@ def _result(probed: Probed, environment: EnvironmentReport, task: TaskReport, gr
         "message": _message(f"{task.task}: {evidence.claim}"),
         "locations": [_location(probed, environment, task.task)],
         "partialFingerprints": {"evidence/v1": fingerprint(environment.environment, task.task, evidence.outcome, evidence.probe)},
-        "properties": _proof(evidence),
+        "properties": _proof(evidence, limit),
         **state,
     }
 
 
-def _proof(evidence: Evidence) -> dict[str, Any]:
+def _proof(evidence: Evidence, limit: int) -> dict[str, Any]:
     """Foreign text where nobody reads markup."""
-    told = {"probe": evidence.probe, "submitted": evidence.proof, "cameBack": evidence.detail, "reproduce": evidence.reproduce}
-    shown: dict[str, Any] = {name: showable(value, limit=TEXT, lines=True) for name, value in told.items() if value}
+    told = {"probe": evidence.probe, "submitted": evidence.proof, "cameBack": evidence.detail}
+    shown: dict[str, Any] = {name: showable(value, limit=limit, lines=True) for name, value in told.items() if value}
+    if evidence.reproduce:
+        shown["reproduce"] = showable(evidence.reproduce, limit=TEXTS[0])  # a command is whole or of no use
     return shown | ({"sameCause": [showable(one, limit=MESSAGE) for one in evidence.also]} if evidence.also else {})
 
 

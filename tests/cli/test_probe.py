@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from inspector.cli import probing
+from inspector.cli import probing, telling
 from inspector.probe.words import Outcome
 from inspector.reports.baseline import Baseline
 from inspector.reports.probed import Probed
@@ -178,9 +178,9 @@ def test_the_exit_code_says_how_it_went(tasks, failing, code):
 
 def test_a_cause_that_many_tasks_share_is_proven_a_few_times_and_then_named(capsys):
     many = [task(f"task-{n}", Outcome.FLAKY) for n in range(8)]
-    probing._print(probed(environment(*many)), json=False)
+    telling.print_probed(probed(environment(*many)), json=False)
     out = capsys.readouterr().out
-    assert out.count("An empty submission is paid.") == probing.PROOFS + 1
+    assert out.count("An empty submission is paid.") == telling.PROOFS + 1
     assert "5 more tasks of the same causes (flaky by nothing/empty): task-3, task-4, task-5, task-6, task-7" in out
 
 

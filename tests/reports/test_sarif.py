@@ -7,6 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from inspector.probe.words import Hint, Outcome
+from inspector.reports import sarif as module
 from inspector.reports.baseline import Baseline
 from inspector.reports.probed import Probed
 from inspector.reports.sarif import MESSAGE, sarif
@@ -76,3 +77,32 @@ def test_a_message_holds_no_link_no_placeholder_and_an_end():
             assert not re.search(r"\]\(", text)
             assert not re.search(r"(?<!\{)\{(\{\{)*\d", text)
             assert len(text) < 2 * MESSAGE
+
+
+def test_hosts_get_the_gravest_and_are_told_what_was_left_out(monkeypatch):
+    monkeypatch.setattr(module, "RESULTS", 50)
+    flaky, grave = [task(f"flaky-{n}", Outcome.FLAKY) for n in range(50)], [task(f"grave-{n}", Outcome.EXPLOITABLE) for n in range(3)]
+    said = []
+    (run,) = json.loads(sarif(probed(environment(*flaky, *grave, hints=[GUESSED])), said.append))["runs"]
+    rules = [one["ruleId"] for one in run["results"]]
+    assert (len(rules), rules.count("exploitable"), rules.count("hint")) == (50, 3, 0)
+    assert "4 of 54 results are left out, the least grave (3 flaky, 1 hint)" in said[0]
+    assert [one["message"]["text"] for one in run["invocations"][0]["toolExecutionNotifications"]] == [one.removeprefix("SARIF: ") for one in said]
+
+
+@pytest.mark.parametrize(("tasks", "kept"), [(800, 800), (5_000, None)], ids=["shorter", "fewer"])
+def test_a_file_is_no_larger_than_hosts_take(tasks, kept):
+    long = "A" * 15_000
+    many = [task(f"{n}", Outcome.FLAKY, evidence=[evidence(Outcome.FLAKY, proof=long, detail="\n" * 500, claim=long[:1500])]) for n in range(tasks)]
+    said = []
+    text = sarif(probed(environment(*many)), said.append)
+    results = json.loads(text)["runs"][0]["results"]
+    assert len(text.encode()) <= 10_000_000
+    assert "proofs are cut" in said[0]
+    assert len(results) == kept or f"{tasks - len(results):,} of {tasks:,} results are left out" in said[1]
+
+
+def test_what_fits_is_whole():
+    said = []
+    sarif(probed(environment(task("a", Outcome.FLAKY))), said.append)
+    assert said == []
