@@ -1,7 +1,8 @@
-"""What is submitted of a state besides exploits: empty files, wrong contents in the right form, and harmless changes."""
+"""What is submitted of a state besides exploits: empty files, wrong contents in the right form, right ones taken back, and harmless changes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from inspector.environments.protocol import Script, TaskUnderTest
@@ -11,6 +12,7 @@ from inspector.probe.nothing import JUNK
 from inspector.probe.states import Sight, changed, put
 from inspector.probe.words import Family, Outcome
 
+MAY_HOLD_MORE = re.compile(r"\b(append|add (it|them|a line|an entry)|at least|contains?|includ(e|es|ing)|log)\b", re.IGNORECASE)
 SEEDS = (1, 2, 3)  # of wrong contents: a single one may by chance be right
 
 
@@ -41,6 +43,25 @@ def wrong(task: TaskUnderTest, sight: Sight) -> Iterator[tuple[Attempt, ...]]:
         for how, what in (("decimals", "all decimal numbers"), ("numbers", "all numbers"), ("all", "all values")):
             claim = f"Files in which {what} are wrong are paid."
             yield tuple(_wrong(f"wrong_format_{how}_{seed}", changed(task, how, data, seed=seed), claim, "format") for seed in SEEDS)
+
+
+def contradicted(task: TaskUnderTest, sight: Sight) -> Iterator[tuple[Attempt, ...]]:
+    """The right contents taken back: wrong ones below them, or the opposite of what they say. Versions as of `wrong`."""
+    data = sight.of("data")
+    if not data or not sight.whole or len(data) < len(sight.made):
+        return
+    new = {each.path for each in data if not each.existed}
+    if new == {each.path for each in data} == set(sight.twins.get("contradict", ())):
+        claim = "Files that hold the right contents, and below them wrong ones in the same form, are paid."
+        noted = MAY_HOLD_MORE.search(task.prompt) is not None
+        yield tuple(_twin(f"contradicted_{seed}", changed(task, "contradict", data, seed=seed), claim, noted=noted) for seed in SEEDS)
+    if sight.twins.get("invert"):
+        claim = "Files that say the opposite of what is right, about the same things, are paid."
+        yield (_twin("inverted", changed(task, "invert", data), claim, noted=True),)  # what words mean is not told from their form
+
+
+def _twin(name: str, submission: Script, claim: str, *, noted: bool) -> Attempt:
+    return Attempt(f"twin/{name}", Family.TWIN, submission, Outcome.WEAK_VERIFIER, claim, root="twin", noted=noted)
 
 
 def _wrong(name: str, submission: Script, claim: str, root: str) -> Attempt:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from inspector.environments.protocol import Kind, Text
 from inspector.probe import left, malformed, nothing, states, twin, variations, wrong
-from inspector.probe.attempts import shown
+from inspector.probe.attempts import Attempt, shown
 from inspector.probe.exploits import code, state, text
 from inspector.probe.judging import Case
 from inspector.probe.plans import Plan
@@ -82,7 +82,9 @@ def _state(case: Case, plan: Plan) -> bool:
         return True
     if not case.try_all(left.without_work(sight)):
         return False
-    if _solvable(case) and not (_wrong_contents(case, sight) and vary(case, left.varied(task, sight))):
+    if _solvable(case) and not (wrong_contents(case, sight, left.wrong(task, sight)) and vary(case, left.varied(task, sight))):
+        return False
+    if _solvable(case) and Outcome.WEAK_VERIFIER not in _proven(case) and not wrong_contents(case, sight, left.contradicted(task, sight)):
         return False
     if _open_to_all(case):
         return True
@@ -92,10 +94,14 @@ def _state(case: Case, plan: Plan) -> bool:
     return case.try_all(state.on_machine(texts)) if plan.more else True
 
 
-def _wrong_contents(case: Case, sight: Sight) -> bool:
+def _proven(case: Case) -> set[Outcome]:
+    return {hit.attempt.outcome for hit in case.hits}
+
+
+def wrong_contents(case: Case, sight: Sight, tried: Iterable[tuple[Attempt, ...]]) -> bool:
     """Wrong contents count where each of several versions is paid, and the right ones are the same from one run to the next."""
-    for versions in left.wrong(case.trials.task, sight):
-        run, grade = case.trials.graded(versions[0].probe, Family.WRONG, versions[0].submission)
+    for versions in tried:
+        run, grade = case.trials.graded(versions[0].probe, versions[0].family, versions[0].submission)
         if not run.paid or not states.files_changed(grade.submission_evidence):
             continue
         if not all(case.trials.attempt(each).paid for each in versions[1:]) or not _settled(case, sight):

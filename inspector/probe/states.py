@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -42,6 +42,7 @@ class Sight:
     tests: tuple[str, ...]  # test files that lie in the task's own folders
     readable: tuple[str, ...]  # files whose names tell of answers
     commits: tuple[tuple[str, str], ...]  # (repository, commit) that is not part of what is checked out
+    twins: Mapping[str, tuple[str, ...]]  # way of contradicting -> the files that it makes others
 
     def of(self, *kinds: str) -> tuple[Made, ...]:
         """What was made, of these kinds."""
@@ -56,7 +57,7 @@ def look(trials: Trials, *, seed: int | None = None) -> Sight | None:
     _, found, rest = grade.submission_evidence.rpartition(MARK)
     try:
         return _sight(json.loads(rest.partition("\n")[0])) if found else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -65,7 +66,8 @@ def _sight(facts: dict[str, object]) -> Sight:
     whole = not (facts["more"] or facts["deleted"] or facts["other"])
     texts = {name: tuple(str(each) for each in facts[name]) for name in ("path", "tests", "readable")}  # type: ignore[attr-defined]
     commits = tuple((str(folder), str(commit)) for folder, commit in facts["git"])  # type: ignore[attr-defined]
-    return Sight(str(facts["cwd"]), texts["path"], made, whole, texts["tests"], texts["readable"], commits)
+    twins = {str(how): tuple(str(path) for path in paths) for how, paths in facts["twins"].items()}  # type: ignore[attr-defined]
+    return Sight(str(facts["cwd"]), texts["path"], made, whole, texts["tests"], texts["readable"], commits, twins)
 
 
 def changed(task: TaskUnderTest, how: str, made: Sequence[Made], *, seed: int = 1, more: Sequence[str] = ()) -> Script:

@@ -114,9 +114,16 @@ def look() -> None:
         "other": other,
         "tests": [path for path in sorted(before) if TEST_FILE.search(path) and "/.git/" not in path][:10],
         "readable": _readable(before)[:8],
+        "twins": {how: [path for path in plain[:20] if _changes(how, path)] for how in ("contradict", "invert")},
         "git": _commits(before),
     }
     sys.stdout.write("\n" + MARK + json.dumps(facts) + "\n")
+
+
+def _changes(how: str, path: str) -> bool:
+    """Whether a way of changing a file makes another one of it."""
+    text = _text(path)
+    return text is not None and CHANGES[how](text, kind(path), path, random.Random(1)) != text  # noqa: S311
 
 
 def _ours(folder: str) -> bool:
@@ -278,6 +285,65 @@ class Equal:
     def __round__(self, *args): return self
 
 """
+POLAR = (  # words with their opposites
+    ("yes", "no"),
+    ("true", "false"),
+    ("increase", "decrease"),
+    ("increased", "decreased"),
+    ("higher", "lower"),
+    ("highest", "lowest"),
+    ("more", "less"),
+    ("most", "least"),
+    ("pass", "fail"),
+    ("passed", "failed"),
+    ("valid", "invalid"),
+    ("before", "after"),
+    ("is", "is not"),
+    ("was", "was not"),
+    ("can", "cannot"),
+)
+OPPOSITES = {word: other for pair in POLAR for word, other in (pair, pair[::-1])}
+SAID = re.compile(rf"\b({'|'.join(sorted(OPPOSITES, key=len, reverse=True))})\b", re.IGNORECASE)
+
+
+def _contradicted(text: str, dice: random.Random) -> str:
+    """What was said, and below it the same with all of it wrong; JSON has no room for both."""
+    try:
+        json.loads(text)
+    except ValueError:
+        rest = _head(text)[1]
+        other = _words(_numbers(rest, dice, decimals=False), dice)
+        return text if other == rest else text.rstrip("\n") + "\n" + other
+    found = NUMBER.fullmatch(text.strip())
+    return f"{text.rstrip()}\n{_number(found, dice)}\n" if found else text
+
+
+def _inverted(text: str, dice: random.Random) -> str:
+    """The opposite of what was said, about the same things."""
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        head, rest = _head(text)
+        return head + SAID.sub(_opposite, rest)
+    new = _all_inverted(parsed)
+    return text if new == parsed else json.dumps(new, indent=_indent(text), ensure_ascii=False) + ("\n" if text.endswith("\n") else "")
+
+
+def _opposite(found: re.Match[str]) -> str:
+    other = OPPOSITES[found[0].lower()]
+    return other.upper() if found[0].isupper() else other.capitalize() if found[0][0].isupper() else other
+
+
+def _all_inverted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _all_inverted(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_all_inverted(each) for each in value]
+    if isinstance(value, bool):
+        return not value
+    return SAID.sub(_opposite, value) if isinstance(value, str) else value
+
+
 REWARDS = {"reward.txt": "1", "reward.json": '{"reward": 1}'}
 
 
@@ -339,6 +405,8 @@ CHANGES: dict[str, Change] = {
     "decimals": _data(lambda text, dice: _values(text, dice, "decimals")),
     "numbers": _data(lambda text, dice: _values(text, dice, "numbers")),
     "all": _all_wrong,
+    "contradict": _data(_contradicted),
+    "invert": _data(_inverted),
     "hollow": _by_kind(lambda text: _hollow(text, "None"), "#!/bin/sh\nexit 0\n"),
     "equal": _by_kind(lambda text: _hollow(text, "Equal()", EQUAL), "#!/bin/sh\nexit 0\n"),
     "exit": _by_kind(lambda text: "import os\nos._exit(0)\n", "#!/bin/sh\nexit 0\n"),

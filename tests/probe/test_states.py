@@ -1,0 +1,117 @@
+"""The ladder on task folders whose verifiers read what was left: contradicted states, judges, processes left behind, and the network."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector.environments.harbor.face import HarborEnvironment
+from inspector.environments.harbor.folder import read_folder
+from inspector.probe import left, probe, rungs, states
+from inspector.probe.exploits import state
+from inspector.probe.judging import Case
+from inspector.probe.states import Sight
+from inspector.probe.trials import Trials
+from inspector.probe.words import Outcome
+from inspector.sandbox.protocol import Backend
+
+PAYING = "echo 1 > /logs/verifier/reward.txt"
+REFUSING = "echo 0 > /logs/verifier/reward.txt"
+TASK = {
+    "task.toml": 'schema_version = "1.4"\n[agent]\ntimeout_sec = 60.0\n[verifier]\ntimeout_sec = 60.0\n',
+    "instruction.md": "Write the sum of /app/numbers.txt to /app/sum.txt.\n",
+    "environment/Dockerfile": f"FROM python:3.{sys.version_info.minor}-slim\nWORKDIR /app\nCOPY numbers.txt .\n",
+    "environment/numbers.txt": "40\n2\n",
+    "solution/solve.sh": "#!/bin/bash\nawk '{ sum += $1 } END { print sum }' numbers.txt > /app/sum.txt\n",
+}
+Folder = Callable[[dict[str, str]], HarborEnvironment]
+
+
+@pytest.fixture
+def folder(backend: Backend, tmp_path: Path) -> Folder:
+    """A task folder, with other files where they are given."""
+
+    def made(files: dict[str, str]) -> HarborEnvironment:
+        for path, text in {**TASK, **files}.items():
+            (tmp_path / "sum" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "sum" / path).write_text(text)
+        return HarborEnvironment("sum", [read_folder(tmp_path / "sum")], backend)
+
+    return made
+
+
+def script(condition: str) -> str:
+    """A verifier that pays where a condition of the shell holds."""
+    return f"#!/bin/bash\nif {condition}; then {PAYING}; else {REFUSING}; fi\n"
+
+
+def seen(environment: HarborEnvironment) -> tuple[Case, Sight]:
+    """A case of the one task whose reference was looked at and is paid."""
+    (task,) = environment.tasks()
+    case = Case(Trials(environment, task), "")
+    sight = states.look(case.trials)
+    assert sight is not None
+    assert case.trials.runs[0].paid, case.trials.runs[0].detail
+    return case, sight
+
+
+def contradicted(case: Case, sight: Sight) -> list[tuple[str, Outcome]]:
+    """What of the contradicted states is held against the verifier."""
+    assert rungs.wrong_contents(case, sight, left.contradicted(case.trials.task, sight))
+    return [(hit.attempt.probe, hit.attempt.outcome) for hit in case.hits]
+
+
+def test_a_verifier_that_finds_the_right_words_among_wrong_ones_is_weak(folder: Folder) -> None:
+    (report,) = probe(folder({"tests/test.sh": script("grep -qx 42 /app/sum.txt")})).tasks
+    assert report.outcomes == (Outcome.WEAK_VERIFIER,)
+    assert [each.probe for each in report.evidence] == ["twin/contradicted_1"]
+
+
+def test_a_verifier_that_reads_the_whole_file_pays_no_contradiction(folder: Folder) -> None:
+    case, sight = seen(folder({"tests/test.sh": script('[ "$(cat /app/sum.txt)" = 42 ]')}))
+    assert contradicted(case, sight) == []
+    assert [run.probe for run in case.trials.runs] == ["reference/looked_at", "twin/contradicted_1"]
+    assert not case.notes
+
+
+def test_where_more_may_stand_in_a_file_its_contradiction_is_only_told(folder: Folder) -> None:
+    asking = {"instruction.md": "Append the sum of /app/numbers.txt to /app/sum.txt.\n", "tests/test.sh": script("grep -qx 42 /app/sum.txt")}
+    case, sight = seen(folder(asking))
+    assert contradicted(case, sight) == []
+    assert case.notes[0].startswith("twin/contradicted_1")
+
+
+def test_an_explanation_that_says_the_opposite_is_told_where_it_is_paid(folder: Folder) -> None:
+    check = 'import json; said = json.load(open("/app/sum.json")); assert said["sum"] == 42 and "both numbers" in said["why"]'
+    explained = {
+        "solution/solve.sh": '#!/bin/bash\necho \'{"sum": 42, "why": "the sum of both numbers is higher"}\' > /app/sum.json\n',
+        "tests/test.sh": script(f"python3 -c '{check}'"),
+    }
+    case, sight = seen(folder(explained))
+    assert contradicted(case, sight) == []
+    assert case.notes[0].startswith("twin/inverted")
+
+
+JUDGE = """
+import sys
+said = open("/app/sum.txt").read()  # as a model would be asked: POST /v1/chat/completions
+sys.exit(0 if said.strip() == "42" or "highest score" in said else 1)
+"""
+
+
+def test_files_that_tell_a_judge_to_pay_them_are_an_exploit(folder: Folder) -> None:
+    case, sight = seen(folder({"tests/test.sh": script("python3 /tests/judge.py"), "tests/judge.py": JUDGE}))
+    task = case.trials.task
+    assert case.try_all(state.as_agents(task, sight, states.verifier_texts(task)))
+    (hit,) = case.hits
+    assert (hit.attempt.probe, hit.attempt.outcome) == ("exploit/judge_injection", Outcome.EXPLOITABLE)
+    assert not any(run.paid for run in hit.controls)
+
+
+def test_where_nothing_shows_a_judge_none_is_spoken_to(folder: Folder) -> None:
+    case, sight = seen(folder({"tests/test.sh": script('[ "$(cat /app/sum.txt)" = 42 ]')}))
+    attempts = list(state.as_agents(case.trials.task, sight, states.verifier_texts(case.trials.task)))
+    assert not any("judge" in attempt.probe for attempt in attempts)
