@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, requires
 
 from inspector.errors import InspectorError, MissingExtra, MisusedCheck, UnreadableInput
 from inspector.showable import showable
@@ -50,6 +49,8 @@ def _told(error: InspectorError, code: int) -> int:
 
 def _extra_of(module: str) -> str | None:
     """The smallest extra that brings the module; None where none of ours does."""
+    from importlib.metadata import PackageNotFoundError, requires
+
     root = module.partition(".")[0]
     wanted = _MODULES.get(root, root)
     try:

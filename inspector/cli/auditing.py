@@ -6,22 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inspector import catalog, policy
-from inspector.anomaly.fitting import fit
 from inspector.cli import DONE, FAILED, INCONCLUSIVE, UNREADABLE
 from inspector.cli.inputs import As, Files, Format, Json, named, sources_of
 from inspector.cli.output import json_line, progress, say, table, warn
-from inspector.local import Audit, Plan, Report, audit
-from inspector.local.declared import Declared
-from inspector.local.declared import read as read_declarations
-from inspector.local.sources import told
-from inspector.local.spool import Spool
-from inspector.local.usual import Usual, usual_of
 from inspector.verdict import Action, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from inspector.local import Audit, Report
+    from inspector.local.declared import Declared
 
 ROWS = 100  # of the table; --json has no limit
 NEEDS = 20  # that are listed, where checks could not judge
@@ -56,11 +52,18 @@ def audit_files(
     Exit codes: 0 done; 1 what --fail-on names was seen; 2 wrong usage; 3 something could not be read (the rest was
     audited); 4 --fail-on inconclusive, and a check could not tell.
     """
+    from inspector import catalog, policy
+    from inspector.anomaly.fitting import fit
+    from inspector.local import Plan, audit
+    from inspector.local.declared import read
+    from inspector.local.spool import Spool
+    from inspector.local.usual import Usual, usual_of
+
     words = _failing(fail_on)
     chosen = catalog.load().select(only=_split(select), ignore=_split(ignore))
     if not chosen:
         raise typer.BadParameter("no check is left to run")
-    declared = read_declarations(environment or [])
+    declared = read(environment or [])
     place = named(named_as) or _only(declared)
     usual = usual_of(sources_of(baseline, format, place), fit) if baseline else Usual()
     plan = Plan(chosen, policy.load(policy_file), declared, without_reasoning, usual)
@@ -103,6 +106,8 @@ def _code(done: Audit, seen: set[str], failing: set[str]) -> int:
 
 def _print(done: Audit, *, json: bool) -> set[str]:
     """Every verdict and outcome that was seen."""
+    from inspector.local.sources import told
+
     counted = _Counts()
     reports = counted.passing(done.reports)
     if json:

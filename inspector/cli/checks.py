@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inspector import catalog
-from inspector.check import Check
 from inspector.cli.auditing import Baseline, Declarations, FailOn, PolicyFile, WithoutReasoning, audit_files
 from inspector.cli.inputs import As, Files, Format, Json
 from inspector.cli.output import json_line, say, table
+
+if TYPE_CHECKING:
+    from inspector.check import Check
 
 app = typer.Typer(help="The installed checks.", no_args_is_help=True)
 
@@ -20,6 +21,8 @@ Name = Annotated[str, typer.Argument(help="As `checks list` shows it; `builtin/`
 @app.command("list")
 def list_checks(json: Json = False) -> None:
     """All installed checks, and whatever is broken or comes twice."""
+    from inspector import catalog
+
     found = catalog.load()
     left_out = [("broken", one) for one in found.broken] + [("duplicate", one) for one in found.duplicates]
     if json:
@@ -66,6 +69,8 @@ def run_check(
 
 
 def _named(name: str) -> Check:
+    from inspector import catalog
+
     (check,) = catalog.load().select(only=[name if "/" in name else f"{catalog.OWNER}/{name}"])[:1] or (None,)
     if check is None:
         raise typer.BadParameter(f"no check is named {name!r}")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from inspector.cli.inputs import Json
 from inspector.cli.output import json_line, say, table, warn
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.client import Api, ApiError
+
+if TYPE_CHECKING:
+    from inspector.client import Api
 
 app = typer.Typer(help="The feed of decisions.", invoke_without_command=True)
 POLL_S = 20.0
@@ -61,6 +63,8 @@ def revoke(
 
 
 def _pages(api: Api, after: int, *, follow: bool) -> Iterator[list[dict[str, Any]]]:
+    from inspector.client import ApiError
+
     epoch: str | None = None
     while True:
         try:

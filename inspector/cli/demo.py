@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,15 +16,12 @@ from inspector.cli.environments import send
 from inspector.cli.inputs import Json
 from inspector.cli.output import Step, json_line, progress, say, table, warn
 from inspector.cli.posting import posted
-from inspector.client import Api, ApiError
-from inspector.demo.comparison import Compared, Seen, compare, folder, idle
-from inspector.demo.ordinary import COUNT as ORDINARY
-from inspector.demo.ordinary import ordinary
-from inspector.formats import Imported, Refused
-from inspector.local.declared import read_file
-from inspector.local.sources import Sources
 from inspector.settings import Settings
 from inspector.verdict import Outcome
+
+if TYPE_CHECKING:
+    from inspector.client import Api
+    from inspector.demo.comparison import Compared, Seen
 
 PAUSE_S = 0.5
 BODY = 500  # ordinary episodes that are posted together
@@ -42,6 +39,8 @@ def run_demo(data: Data = None, patience: Patience = 120.0, json: Json = False) 
 
     Exit code 0 only when every verdict, action and cause is as expected.
     """
+    from inspector.demo.comparison import compare, idle
+
     with _folder(data) as path, progress() as step:
         seen = _seen(path, patience, step)
     rows, without_findings = compare(seen), idle(seen.values())
@@ -65,6 +64,8 @@ def _folder(data: Path | None) -> Iterator[Path]:
 
 
 def _seen(path: Path, patience_s: float, step: Step) -> dict[str, Seen]:
+    from inspector.client import Api
+    from inspector.demo.ordinary import COUNT
     from inspector.embedded import Stack  # here: it needs the extra `server`
 
     began = time.monotonic()
@@ -73,12 +74,15 @@ def _seen(path: Path, patience_s: float, step: Step) -> dict[str, Seen]:
         began = time.monotonic()
         with Api(stack.api_url, stack.keys["owner"]) as owner, Api(stack.api_url, stack.keys["trainer"]) as trainer:
             seen = judged(owner, trainer, patience_s, step)
-        warn(f"{ORDINARY} ordinary trajectories learnt from, {len(seen)} more posted and judged, in {time.monotonic() - began:.1f} s")
+        warn(f"{COUNT} ordinary trajectories learnt from, {len(seen)} more posted and judged, in {time.monotonic() - began:.1f} s")
         return seen
 
 
 def judged(owner: Api, trainer: Api, patience_s: float, step: Step) -> dict[str, Seen]:
     """What a running service says of the bundled trajectories, once nothing changes any more."""
+    from inspector.demo.comparison import folder
+    from inspector.local.declared import read_file
+
     for one in read_file(folder() / "declarations.yaml"):
         send(owner, one)
     _teach(owner, trainer, patience_s, step)
@@ -87,6 +91,8 @@ def judged(owner: Api, trainer: Api, patience_s: float, step: Step) -> dict[str,
 
 def _teach(owner: Api, trainer: Api, patience_s: float, step: Step) -> None:
     """Post ordinary episodes, and one more from time to time, until the service has learnt from them."""
+    from inspector.demo.ordinary import ordinary
+
     lines = list(ordinary())
     for at in range(0, len(lines), BODY):
         list(trainer.post_lines(lines[at : at + BODY]))
@@ -110,6 +116,11 @@ def _knows(owner: Api, id_: str, end: float) -> bool:
 
 
 def _post(trainer: Api, step: Step) -> list[str]:
+    from inspector.client import ApiError
+    from inspector.demo.comparison import folder
+    from inspector.formats import Imported, Refused
+    from inspector.local.sources import Sources
+
     found = list(Sources((folder() / "trajectories",)).read())
     if refused := [one for one in found if isinstance(one, Refused)]:
         raise ApiError(0, f"{refused[0].source}: {refused[0].reason}")
@@ -134,6 +145,8 @@ def _settled(owner: Api, ids: Sequence[str], patience_s: float, step: Step) -> d
 
 
 def _look(owner: Api, ids: Sequence[str]) -> dict[str, Seen]:
+    from inspector.demo.comparison import Seen
+
     rows = {row["id"]: row for row in owner.trajectories(most=len(ids)) if row["verdict"] != "pending"}
     return {id_: Seen(row["verdict"], row["action"], row.get("cause")) for id_ in ids if (row := rows.get(id_))}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -12,9 +12,10 @@ from inspector.cli import registering
 from inspector.cli.inputs import Json, environment_version
 from inspector.cli.output import json_line, say, table
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.client import Api
-from inspector.local.declared import read_file
 from inspector.task import Declaration, NamedDeclaration, State
+
+if TYPE_CHECKING:
+    from inspector.client import Api
 
 app = typer.Typer(help="Environments: declarations, packages and states.", no_args_is_help=True)
 app.command("register")(registering.register)
@@ -47,6 +48,8 @@ def declare(
     json: Json = False,
 ) -> None:
     """Tell the service what environments promise: reward range, weights, protected paths, limits."""
+    from inspector.local.declared import read_file
+
     declarations = [one for path in files for one in read_file(path)]  # all of them first: half of a wrong file is not sent
     with connected(url, key, data, role="owner") as api:
         for one in declarations:

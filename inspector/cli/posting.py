@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -14,9 +14,11 @@ from inspector.cli import DONE, FAILED, UNREADABLE
 from inspector.cli.inputs import As, Files, Format, Json, named, sources_of
 from inspector.cli.output import json_line, progress, say, warn
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.client import Api, ApiError
-from inspector.formats import Imported, Refused
-from inspector.local.sources import Sources, told
+
+if TYPE_CHECKING:
+    from inspector.client import Api
+    from inspector.formats import Imported, Refused
+    from inspector.local.sources import Sources
 
 LINES, BYTES = 500, 8 << 20  # of one body
 AGAIN = (0, 408, 425, 429, 502, 503, 504, 507)
@@ -42,6 +44,8 @@ def post_files(
 
     Exit codes: 0 all are there; 1 some were refused, or the service was away; 2 wrong usage; 3 something could not be read.
     """
+    from inspector.local.sources import told
+
     sources = sources_of(files, format, named(named_as))
     refused: list[Refused] = []
     counts: Counter[str] = Counter()
@@ -76,6 +80,8 @@ def posted(api: Api, body: list[Imported], *, wait: float, patience_s: float) ->
 
 
 def _bodies(sources: Sources, refused: list[Refused]) -> Iterator[list[Imported]]:
+    from inspector.formats import Refused
+
     body: list[Imported] = []
     size = 0
     for found in sources.read():
@@ -92,6 +98,8 @@ def _bodies(sources: Sources, refused: list[Refused]) -> Iterator[list[Imported]
 
 
 def _persistently(api: Api, lines: list[bytes], patience_s: float) -> list[object]:
+    from inspector.client import ApiError
+
     end, pause_s = time.monotonic() + patience_s, FIRST_PAUSE_S
     while True:
         try:

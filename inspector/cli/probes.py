@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,9 @@ from inspector.cli import FAILED
 from inspector.cli.inputs import Json, environment_version
 from inspector.cli.output import json_line, progress, say, table
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.client import Api
+
+if TYPE_CHECKING:
+    from inspector.client import Api
 
 app = typer.Typer(help="Probes of registered environment versions, made by the service.", no_args_is_help=True)
 POLL_S = 0.5

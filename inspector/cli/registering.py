@@ -14,7 +14,6 @@ import typer
 from inspector.cli.inputs import Json, environment_version
 from inspector.cli.output import json_line, say, warn
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.packing import PIECE, pack
 
 FUNCTION = re.compile(r"(.+\.py):([A-Za-z_][\w.]*)")
 
@@ -49,6 +48,8 @@ def register(
     json: Json = False,
 ) -> None:
     """Hand an environment version over to the service, which probes it when it is asked to."""
+    from inspector.packing import pack
+
     environment, version = environment_version(f"{name}@{version}")
     sources = _sources(path, dataset)
     with connected(url, key, data, role="owner") as api, tempfile.TemporaryFile() as tar:
@@ -79,5 +80,7 @@ def _sources(path: str, dataset: Path | None) -> Sources:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    from inspector.packing import PIECE
+
     while piece := file.read(PIECE):
         yield piece

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from inspector.client import Api, BadOption
+if TYPE_CHECKING:
+    from inspector.client import Api
 
 KEYS_FILE = "keys.json"  # of `up`: role to key
 NOTE_FILE = "run.json"  # of `up`: where it serves
@@ -44,6 +45,8 @@ class Local:
         return keys.get(role)
 
     def _read(self, name: str, kind: Any) -> Any:
+        from inspector.client import BadOption
+
         try:
             return msgspec.json.decode((self.path / name).read_bytes(), type=kind)
         except FileNotFoundError:
@@ -63,6 +66,8 @@ def data_folder(chosen: Path | None) -> Path:
 @contextmanager
 def connected(url: str, key: str, data: Path | None, *, role: str) -> Iterator[Api]:
     """Plain calls of the service, with a key of that role where none is given. Raises BadOption that says what is missing."""
+    from inspector.client import Api, BadOption
+
     local = Local(data_folder(data))
     at, using = url or local.url, key or local.key(role)
     if not at:

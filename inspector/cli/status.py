@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,7 +10,9 @@ from inspector.cli import DONE, FAILED
 from inspector.cli.inputs import Json
 from inspector.cli.output import json_line, table
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.client import Api, ApiError
+
+if TYPE_CHECKING:
+    from inspector.client import Api
 
 
 def show_status(url: Url = "", key: Key = "", data: Data = None, json: Json = False) -> None:
@@ -25,6 +27,8 @@ def show_status(url: Url = "", key: Key = "", data: Data = None, json: Json = Fa
 
 
 def _status(api: Api) -> dict[str, Any]:
+    from inspector.client import ApiError
+
     try:
         ready = api.get("/readyz") or {}
     except ApiError as error:

@@ -122,5 +122,5 @@ def _reward(run: Run) -> str:
 
 
 def _run(probe: str, reward: str, paid: bool, cpu_s: Sequence[float]) -> Markup:
-    counts = [tag("td", str(len(cpu_s)), class_="number"), tag("td", reward, class_="number"), tag("td", "paid" if paid else "")]
+    counts = [tag("td", str(len(cpu_s)), class_="number"), tag("td", reward, class_="number"), tag("td", "paid" if paid else "", class_="paid")]
     return tag("tr", tag("td", named(probe)), *counts, tag("td", f"{sum(cpu_s):.2f} s", class_="number"))

@@ -36,8 +36,8 @@ class Interruption(NamedTuple):
         if not every:
             return f"interrupted by {self.signal} before any task was begun"
         agent = f"; the agent did not come to {self.awaiting}" if self.awaiting else ""
-        far = f"{self.probed} of {every} tasks are told here, {self.under_way} were under way, {self.not_begun} were not begun"
-        return f"interrupted by {self.signal}: {far}{agent}"
+        far = f"{self.probed} probed, {self.under_way} under way, of which nothing is told, {self.not_begun} not begun"
+        return f"interrupted by {self.signal}; of {every} tasks: {far}{agent}"
 
 
 @dataclass(frozen=True, slots=True)

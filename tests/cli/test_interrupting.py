@@ -91,5 +91,5 @@ def test_sigterm_ends_with_a_line_that_says_so_even_when_it_comes_twice(under_wa
     out, _ = ran.communicate(timeout=30)
     assert ran.returncode == 143
     assert "quick: trivially_passable" in out
-    assert out.splitlines()[-1].startswith("interrupted by SIGTERM: 1 of 3 tasks are told here, ")
+    assert out.splitlines()[-1].startswith("interrupted by SIGTERM; of 3 tasks: 1 probed, ")
     assert not list(filter(started, theirs))
