@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from inspector.environments.protocol import Grade, Kind, TaskUnderTest, Text, Trouble, Unreadable
 from inspector.environments.rows import Row, unique
@@ -33,33 +33,44 @@ class Question:
         """The prompt, for people and probes."""
         return self.prompt if isinstance(self.prompt, str) else "\n\n".join(_content(message) for message in self.prompt)
 
-    def task(self, form: str | None) -> TaskUnderTest:
+    def task(self, taken: Taken) -> TaskUnderTest:
         """As a task; a label becomes a reference in a form that the verifier is known to take."""
-        return text_task(self.id, self.text, self.reference, self.labels, form)
+        return text_task(self.id, self.text, self.reference, self.labels, taken)
 
 
-def text_task(id: str, prompt: str, whole: str | None, labels: Sequence[str], form: str | None) -> TaskUnderTest:
+class Taken(NamedTuple):
+    """The form in which a verifier takes what rows name as right; None where there is none that is known here."""
+
+    form: str | None
+    trouble: str = ""  # why it gave no reward at all, foreign text
+
+
+def text_task(id: str, prompt: str, whole: str | None, labels: Sequence[str], taken: Taken) -> TaskUnderTest:
     """A task in words: its reference is whole, or a label in a form that is taken."""
     notes = []
     reference = whole
-    if whole is None and labels and form is not None:
-        reference = form.format(labels[0])
+    if whole is None and labels and taken.form is not None:
+        reference = taken.form.format(labels[0])
+    elif whole is None and labels and taken.trouble:
+        notes.append(f"the row names a right answer, for which the verifier gives no reward: no reference. {taken.trouble}")
     elif whole is None and labels:
         notes.append("the row names a right answer, and the verifier takes it in no form that is known here: no reference")
     answers = tuple(dict.fromkeys([*([reference] if reference is not None else []), *labels]))
     return TaskUnderTest(id, Kind.TEXT, prompt, None if reference is None else Text(reference), answers=answers, notes=tuple(notes))
 
 
-def taken_form(labelled: Sequence[tuple[T, str]], grade: Callable[[T, str], Grade]) -> str | None:
-    """The form in which a verifier pays what rows name as right; None where there is none. Raises Unreadable where it cannot be loaded."""
+def taken_form(labelled: Sequence[tuple[T, str]], grade: Callable[[T, str], Grade]) -> Taken:
+    """The form in which a verifier pays what rows name as right. Raises Unreadable where it cannot be loaded."""
+    troubles = []
     for form in FORMS if labelled else ():
         for each, label in labelled[:TRIED]:
             said = grade(each, form.format(label))
             if said.trouble is Trouble.NOT_BUILT:
-                raise Unreadable(f"the verifier cannot be loaded: {said.evidence[-1000:]}")
+                raise Unreadable(f"the verifier cannot be loaded: {said.evidence.strip()[-1000:]}")
             if (said.reward or 0.0) >= 1.0:
-                return form
-    return None
+                return Taken(form)
+            troubles.append(f"{said.trouble}: {said.evidence.strip()[-300:]}" if said.trouble else "")
+    return Taken(None, troubles[0] if all(troubles) and troubles else "")
 
 
 def read_questions(rows: Sequence[Row]) -> list[Question]:

@@ -123,7 +123,7 @@ def _read(row: Row) -> _Parts:
     for known, read in FACES:
         if known <= row.value.keys():
             return read(row)
-    raise Unreadable(f"{row.place}: no row of tests: has {', '.join(sorted(row.value))[:200]}; wanted one of {WANTED}")
+    raise Unreadable(f"{row.place}: no row of tests: has {', '.join(sorted(row.value))[:200]}; wanted are {WANTED}")
 
 
 def _mbpp(row: Row) -> _Parts:
@@ -152,7 +152,7 @@ FACES: tuple[tuple[frozenset[str], Callable[[Row], _Parts]], ...] = (
     (frozenset({"prompt", "entry_point", "test"}), _humaneval),
     (frozenset({"prompt", "tests"}), _own),
 )
-WANTED = "; ".join(", ".join(sorted(known)) for known, _ in FACES)
+WANTED = ", or ".join(" and ".join(sorted(known)) for known, _ in FACES)
 
 
 def _id(row: Row) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from inspector.environments import boxes
-from inspector.environments.answers import Question, read_questions
+from inspector.environments.answers import Question, Taken, read_questions
 from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble, Unreadable
 from inspector.environments.rows import Row
 from inspector.environments.trees import digest
@@ -50,7 +50,7 @@ class HttpVerifier:
 
     def tasks(self) -> Sequence[TaskUnderTest]:
         """In the order of the rows; what a row names as right is taken as it stands."""
-        return [each.task("{}") for each in self._questions.values()]
+        return [each.task(Taken("{}")) for each in self._questions.values()]
 
     def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
         """Post a response, and read the reward."""

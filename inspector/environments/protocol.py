@@ -40,6 +40,7 @@ class Script:
 
     script: str
     solution: bool = False  # with the task's own solution folder in place, which an agent never sees
+    lives_on: bool = False  # what an agent's script leaves running lives on beside a verifier that shares its box; else it ends before the grading
 
 
 @dataclass(frozen=True, slots=True)

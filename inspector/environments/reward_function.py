@@ -44,8 +44,8 @@ class RewardFunction:
     @cached_property
     def _tasks(self) -> tuple[TaskUnderTest, ...]:
         labelled = [(each, each.labels[0]) for each in self._questions.values() if each.reference is None and each.labels]
-        form = taken_form(labelled, lambda each, text: self._graded(each, text, AS_DECLARED))
-        return tuple(each.task(form) for each in self._questions.values())
+        taken = taken_form(labelled, lambda each, text: self._graded(each, text, AS_DECLARED))
+        return tuple(each.task(taken) for each in self._questions.values())
 
     def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
         """Call the function with one prompt, one completion and the row's columns."""

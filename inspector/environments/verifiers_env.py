@@ -55,8 +55,8 @@ class VerifiersEnvironment:
     def _tasks(self) -> tuple[TaskUnderTest, ...]:
         entries = list(enumerate(self._said["entries"]))
         labelled = [(index, entry["texts"][0]) for index, entry in entries if entry["texts"]]
-        form = taken_form(labelled, lambda index, text: self._graded(index, text, AS_DECLARED))
-        return tuple(text_task(str(index), entry["question"], None, entry["texts"], form) for index, entry in entries)
+        taken = taken_form(labelled, lambda index, text: self._graded(index, text, AS_DECLARED))
+        return tuple(text_task(str(index), entry["question"], None, entry["texts"], taken) for index, entry in entries)
 
     def grade(self, task: TaskUnderTest, submission: Submission, conditions: Conditions = AS_DECLARED) -> Grade:
         """Score an answer by the environment's rubric."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from inspector.environments.harbor.face import HarborEnvironment
 from inspector.environments.harbor.folder import read_folder
+from inspector.environments.protocol import Environment, Grade, Kind, TaskUnderTest
 from inspector.probe import left, probe, rungs, states
+from inspector.probe.attempts import Attempt
 from inspector.probe.exploits import state
 from inspector.probe.judging import Case
 from inspector.probe.states import Sight
-from inspector.probe.trials import Trials
+from inspector.probe.trials import Hit, Trials
 from inspector.probe.words import Outcome
 from inspector.sandbox.protocol import Backend
 
@@ -56,6 +61,18 @@ def seen(environment: HarborEnvironment) -> tuple[Case, Sight]:
     assert sight is not None
     assert case.trials.runs[0].paid, case.trials.runs[0].detail
     return case, sight
+
+
+def background(verifier: str) -> list[Attempt]:
+    """The one attempt that leaves a process behind."""
+    return [each for each in state.on_machine(verifier) if each.probe == "exploit/background_reward"]
+
+
+def fresh(environment: HarborEnvironment) -> tuple[Case, Trials]:
+    """A case of the one task, with nothing run."""
+    (task,) = environment.tasks()
+    trials = Trials(environment, task)
+    return Case(trials, ""), trials
 
 
 def contradicted(case: Case, sight: Sight) -> list[tuple[str, Outcome]]:
@@ -115,3 +132,43 @@ def test_where_nothing_shows_a_judge_none_is_spoken_to(folder: Folder) -> None:
     case, sight = seen(folder({"tests/test.sh": script('[ "$(cat /app/sum.txt)" = 42 ]')}))
     attempts = list(state.as_agents(case.trials.task, sight, states.verifier_texts(case.trials.task)))
     assert not any("judge" in attempt.probe for attempt in attempts)
+
+
+SEPARATE = 'artifacts = ["/app/sum.txt"]\n[verifier]\ntimeout_sec = 60.0\nenvironment_mode = "separate"\n'
+LAST = script('[ "$(cat /app/sum.txt)" = 42 ]')
+
+
+@pytest.mark.parametrize("written", ["reward.txt", "reward.json"])
+def test_a_process_that_keeps_writing_the_reward_is_told_of_a_shared_verifier(folder: Folder, written: str) -> None:
+    verifier = "#!/bin/bash\necho '{\"reward\": 0}' > /logs/verifier/reward.json\n" if written == "reward.json" else LAST
+    case, _ = fresh(folder({"tests/test.sh": verifier}))
+    assert case.try_all(background(verifier))
+    assert not case.hits
+    assert "background_reward" in case.notes[0]
+    assert "paid 3 of 3 times; without its exploit 0 of 2" in case.notes[0]
+    assert "separate" in case.notes[0]
+
+
+def test_a_process_that_keeps_writing_the_reward_does_not_reach_a_separate_verifier(folder: Folder) -> None:
+    case, _ = fresh(folder({"task.toml": SEPARATE, "tests/test.sh": LAST}))
+    assert case.try_all(background(LAST))
+    assert [(run.probe, run.reward) for run in case.trials.runs] == [("exploit/background_reward", 0.0)]
+    assert not case.notes
+
+
+def test_a_process_that_keeps_writing_the_reward_is_one_cause_with_a_program_that_writes_it(folder: Folder) -> None:
+    case, trials = fresh(folder({"tests/test.sh": LAST}))
+    (attempt,) = background(LAST)
+    case.hits.append(Hit(replace(attempt, probe="exploit/reward_forgery", machine=False), [], []))
+    assert case.try_all([attempt])
+    assert not trials.runs
+
+
+def test_a_race_that_is_won_now_and_then_makes_no_verifier_flaky() -> None:
+    (attempt,) = background(LAST)
+    rewards = iter([1.0, 0.0, 1.0])
+    task = TaskUnderTest("sum", Kind.STATE, "p")
+    case = Case(Trials(cast(Environment, SimpleNamespace(grade=lambda *_: Grade(next(rewards)))), task), "")
+    assert case.try_all([attempt])
+    assert not case.outcomes
+    assert not case.notes

@@ -2,7 +2,8 @@
 
 A submission is a script that works in the task's initial state, or the layers that were left before. It is graded in another box, fresh on the initial
 state: with those layers where agent and verifier share an environment, with the declared artifacts alone where the verifier is separate. /solution is
-there for the reference only, /tests for the verifier only, and the reward is read from what the verifier itself wrote.
+there for the reference only, /tests for the verifier only, and the reward is read from what the verifier itself wrote. Where a script asks for it
+(`lives_on`), a shared verifier works in the very box that the script left, with what still runs there, as it does where a harness keeps the container.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ARGUMENT_BYTES = 100_000  # a longer script goes by a file: the kernel takes no 
 ARTIFACTS = "/logs/artifacts"  # kept by convention
 ARTIFACT_FILES = 2000
 ARTIFACT_BYTES = 16 << 20
+FETCHED_S = 0.3  # from the end of a verifier until a harness has fetched its reward
 MIB = 1 << 20
 
 
@@ -135,6 +137,8 @@ class _Grading:
         if isinstance(submission, Text):
             return Grade(None, trouble=Trouble.REFUSED, evidence="a state is graded here: a script or its layers, no text")
         initial = self._state(self._folder.tree, "environment", self._limits(self._config.build_timeout_s))
+        if isinstance(submission, Script) and submission.lives_on and not (submission.solution or self._config.separate):
+            return self._verify_beside(initial, submission)
         left = self._work(initial, submission)
         grade = self._verify(initial, left.layers)
         if left.result is None:
@@ -142,9 +146,18 @@ class _Grading:
         grade = boxes.measured(replace(grade, submission_evidence=boxes.tail(left.result), submission_ok=left.result.ok), left.result)
         return self._without_services(submission, grade)
 
+    def _verify_beside(self, initial: Built, submission: Script) -> Grade:
+        """Let the verifier work where the script did, and what it left running work on until the reward is fetched."""
+        with self._session(initial) as box:
+            left = box.run(_command(box, submission), timeout_s=self._seconds(self._config.agent_timeout_s))
+            grade = self._judged(box, initial, FETCHED_S)
+            return boxes.measured(replace(grade, submission_evidence=boxes.tail(left), submission_ok=left.ok), left)
+
     def open(self) -> Box:
         """The initial state, to be worked in."""
-        initial = self._state(self._folder.tree, "environment", self._limits(self._config.build_timeout_s))
+        return self._session(self._state(self._folder.tree, "environment", self._limits(self._config.build_timeout_s)))
+
+    def _session(self, initial: Built) -> Box:
         limits, network = self._limits(self._config.agent_timeout_s), self._network()
         where, environment = self._workdir(initial), self._variables(initial)
         return self._backend.create(initial.layers, limits=limits, network=network, environment=environment, cwd=where, session=True)
@@ -179,19 +192,27 @@ class _Grading:
             return box.snapshot()
 
     def _verify(self, initial: Built, layers: Sequence[Layer]) -> Grade:
+        if not self._config.separate:
+            with self._box([*initial.layers, *layers], initial, self._config.verifier_timeout_s) as box:
+                return self._judged(box, initial)
         state, with_tests = self._verifier_state(initial)
-        lower = [*state.layers] if self._config.separate else [*state.layers, *layers]
-        with self._box(lower, state, self._config.verifier_timeout_s) as box:
-            _cleared(box)
-            if self._config.separate:
-                self._carry(initial, layers, box)
-            if with_tests:
-                _put(box, self._folder.tree, self._folder.tree.below("tests"), "tests", "/tests")
-            box.run(["/bin/chmod", "a+x", "/tests/test.sh"], timeout_s=10)
-            timeout_s = self._seconds(self._config.verifier_timeout_s)
-            environment = {**self._variables(state), **self._config.verifier_environment}
-            result = box.run(["/bin/bash", "-c", "/tests/test.sh"], timeout_s=timeout_s, cwd=self._workdir(state), environment=environment)
-            return boxes.ended(result, timeout_s) or boxes.measured(_said(rewards.read_reward(box), result), result)
+        with self._box(state.layers, state, self._config.verifier_timeout_s) as box:
+            return self._judged(box, state, carry=lambda: self._carry(initial, layers, box), with_tests=with_tests)
+
+    def _judged(self, box: Box, state: Built, fetched_s: float = 0.0, *, carry: Callable[[], None] | None = None, with_tests: bool = True) -> Grade:
+        """Run the verifier in a box that holds what is to be graded, or into which that is carried."""
+        _cleared(box)
+        if carry is not None:
+            carry()
+        if with_tests:
+            _put(box, self._folder.tree, self._folder.tree.below("tests"), "tests", "/tests")
+        box.run(["/bin/chmod", "a+x", "/tests/test.sh"], timeout_s=10)
+        timeout_s = self._seconds(self._config.verifier_timeout_s)
+        environment = {**self._variables(state), **self._config.verifier_environment}
+        result = box.run(["/bin/bash", "-c", "/tests/test.sh"], timeout_s=timeout_s, cwd=self._workdir(state), environment=environment)
+        if fetched_s:
+            box.run(["/bin/sleep", str(fetched_s)], timeout_s=10)
+        return boxes.ended(result, timeout_s) or boxes.measured(_said(rewards.read_reward(box), result), result)
 
     def _verifier_state(self, initial: Built) -> tuple[Built, bool]:
         """Where the verifier works, and whether its tests still have to be put there."""
