@@ -106,6 +106,7 @@ class TaskUnderTest:
     paid_at: float = 1.0  # a reward at or above this is success
     floor: float = 0.0  # what doing nothing may earn without being an error
     folder: Path | None = None  # where the task is a folder: it, on this machine
+    network: bool = False  # it says that it needs one
     read: bool = True  # False where the task could not be read; the notes say why
 
 

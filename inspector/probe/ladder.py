@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inspector.environments.protocol import Kind, Submission, TaskUnderTest, Text, Trouble
-from inspector.probe import causes, rungs, sequential
+from inspector.probe import causes, networks, rungs, sequential
 from inspector.probe.attempts import shown
 from inspector.probe.judging import Case
 from inspector.probe.plans import Plan
@@ -23,12 +23,12 @@ def climb(case: Case, plan: Plan, others: Sequence[str]) -> None:
     reference = case.trials.task.reference
     if reference is None:
         case.tell(Outcome.NOT_ASSESSED, "No reference: whether it can be solved is not assessed, nor what its verifier refuses.")
-    if reference is None or _reference(case, reference, plan):
+    if reference is None or of_reference(case, reference, plan):
         rungs.climb(case, plan, others)
         _told_apart(case)
 
 
-def _reference(case: Case, reference: Submission, plan: Plan) -> bool:
+def of_reference(case: Case, reference: Submission, plan: Plan) -> bool:
     """Grade the reference until it is told whether it is paid. False where nothing more can be said of the task."""
     runs = [_graded(case, reference, 0)]
     if runs[0].trouble not in NO_WORD_OF_THE_VERIFIER:
@@ -46,6 +46,9 @@ def _graded(case: Case, reference: Submission, number: int) -> Run:
 
 def _refused(case: Case, reference: Submission, runs: list[Run]) -> bool:
     """A reference that was not paid twice: by the verifier's word, by its end that never came, or because of this machine."""
+    if case.trials.task.network and (lack := networks.lacking(case, reference)) is not None:
+        case.tell(Outcome.NOT_REPRODUCED, lack)
+        return False
     if (lack := causes.our_fault(runs[-1])) is not None:
         case.tell(Outcome.NOT_REPRODUCED, f"The reference fails as this machine lacks something: {lack}")
         return False
@@ -103,6 +106,8 @@ def _steady(case: Case, reference: Submission, runs: list[Run], plan: Plan) -> b
     if mixed(runs):
         case.by_chance("reference", runs)
         return False
+    if case.trials.task.network:
+        case.notes.append(networks.without(case, reference))
     return True
 
 

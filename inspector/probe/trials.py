@@ -51,13 +51,31 @@ class Trials:
     seed: int = 0
     runs: list[Run] = field(default_factory=list)
 
-    def grade(self, probe: str, family: Family, submission: Submission, *, seed: int | None = None, task: TaskUnderTest | None = None) -> Run:
+    def grade(
+        self,
+        probe: str,
+        family: Family,
+        submission: Submission,
+        *,
+        seed: int | None = None,
+        task: TaskUnderTest | None = None,
+        network: bool | None = None,
+    ) -> Run:
         """One graded submission, also kept in `runs`. A broken sandbox gets a second chance."""
-        return self.graded(probe, family, submission, seed=seed, task=task)[0]
+        return self.graded(probe, family, submission, seed=seed, task=task, network=network)[0]
 
-    def graded(self, probe: str, family: Family, submission: Submission, *, seed: int | None = None, task: TaskUnderTest | None = None) -> tuple[Run, Grade]:
+    def graded(
+        self,
+        probe: str,
+        family: Family,
+        submission: Submission,
+        *,
+        seed: int | None = None,
+        task: TaskUnderTest | None = None,
+        network: bool | None = None,
+    ) -> tuple[Run, Grade]:
         """As `grade`, with the whole of what the verifier said."""
-        conditions = Conditions(seed=self.seed if seed is None else seed)
+        conditions = Conditions(network=network, seed=self.seed if seed is None else seed)
         grade = self.environment.grade(task or self.task, submission, conditions)
         if grade.trouble is Trouble.BROKEN:
             grade = self.environment.grade(task or self.task, submission, conditions)

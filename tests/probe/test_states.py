@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import cast
 
@@ -14,13 +16,15 @@ import pytest
 from inspector.environments.harbor.face import HarborEnvironment
 from inspector.environments.harbor.folder import read_folder
 from inspector.environments.protocol import Environment, Grade, Kind, TaskUnderTest
-from inspector.probe import left, probe, rungs, states
+from inspector.probe import Depth, ladder, left, probe, rungs, states
 from inspector.probe.attempts import Attempt
 from inspector.probe.exploits import state
 from inspector.probe.judging import Case
+from inspector.probe.plans import Plan
 from inspector.probe.states import Sight
 from inspector.probe.trials import Hit, Trials
 from inspector.probe.words import Outcome
+from inspector.sandbox.opening import open_backend
 from inspector.sandbox.protocol import Backend
 
 PAYING = "echo 1 > /logs/verifier/reward.txt"
@@ -32,18 +36,18 @@ TASK = {
     "environment/numbers.txt": "40\n2\n",
     "solution/solve.sh": "#!/bin/bash\nawk '{ sum += $1 } END { print sum }' numbers.txt > /app/sum.txt\n",
 }
-Folder = Callable[[dict[str, str]], HarborEnvironment]
+Folder = Callable[..., HarborEnvironment]
 
 
 @pytest.fixture
-def folder(backend: Backend, tmp_path: Path) -> Folder:
+def folder(boxes: Backend, tmp_path: Path) -> Folder:
     """A task folder, with other files where they are given."""
 
-    def made(files: dict[str, str]) -> HarborEnvironment:
+    def made(files: dict[str, str], backend: Backend | None = None) -> HarborEnvironment:
         for path, text in {**TASK, **files}.items():
             (tmp_path / "sum" / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "sum" / path).write_text(text)
-        return HarborEnvironment("sum", [read_folder(tmp_path / "sum")], backend)
+        return HarborEnvironment("sum", [read_folder(tmp_path / "sum")], backend or boxes)
 
     return made
 
@@ -172,3 +176,62 @@ def test_a_race_that_is_won_now_and_then_makes_no_verifier_flaky() -> None:
     assert case.try_all([attempt])
     assert not case.outcomes
     assert not case.notes
+
+
+NEEDING = "[environment]\nallow_internet = true\n[agent]\ntimeout_sec = 60.0\n[verifier]\ntimeout_sec = 60.0\n"
+FETCHING = "#!/bin/bash\npython3 -c \"import urllib.request; print(urllib.request.urlopen('{}', timeout=20).read().decode())\" > /app/sum.txt\n"
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Says the sum to all who ask."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"42")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def fetching(folder: Folder) -> Iterator[Callable[..., HarborEnvironment]]:
+    """A task whose reference fetches its answer from this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        files = {"task.toml": NEEDING, "tests/test.sh": LAST, "solution/solve.sh": FETCHING.format(url)}
+        yield lambda backend=None, **more: folder({**files, **more}, backend=backend)
+        server.shutdown()
+
+
+def referenced(environment: HarborEnvironment) -> Case:
+    """A case of the one task after its reference was graded."""
+    case, _ = fresh(environment)
+    reference = case.trials.task.reference
+    assert reference is not None
+    ladder.of_reference(case, reference, Plan.of(Depth.QUICK))
+    return case
+
+
+def test_a_reference_that_is_paid_with_the_network_alone_is_not_reproduced_where_boxes_have_none(fetching: Callable[..., HarborEnvironment]) -> None:
+    case = referenced(fetching())
+    assert case.outcomes == {Outcome.NOT_REPRODUCED}
+    assert "boxes are not given here" in case.notes[0]
+
+
+def test_where_the_operator_gives_boxes_a_network_what_it_does_is_told(fetching: Callable[..., HarborEnvironment]) -> None:
+    case = referenced(fetching(open_backend(network=True)))
+    assert not case.outcomes
+    assert "without one its reference is not paid (reward 0" in case.notes[0]
+
+
+def test_a_reference_that_is_refused_with_the_network_too_is_unsolvable(fetching: Callable[..., HarborEnvironment]) -> None:
+    case = referenced(fetching(open_backend(network=True), **{"tests/test.sh": script("false")}))
+    assert case.outcomes == {Outcome.UNSOLVABLE}
+
+
+def test_a_reference_that_never_asks_the_network_it_wants_is_paid_without_one(folder: Folder) -> None:
+    case = referenced(folder({"task.toml": NEEDING, "tests/test.sh": LAST}))
+    assert not case.outcomes
+    assert "is paid without one too" in case.notes[0]

@@ -73,7 +73,17 @@ class TaskFolder:
         """As a probe sees it."""
         prompt = self.tree.text("instruction.md", PROMPT_BYTES) if "instruction.md" in self.tree else ""
         reference = None if self.solve is None else Script(self.solve, solution=True)
-        return TaskUnderTest(self.id, Kind.STATE, prompt, reference, notes=tuple(self._notes()), paid_at=1.0, floor=self.config.floor, folder=self.tree.root)
+        return TaskUnderTest(
+            self.id,
+            Kind.STATE,
+            prompt,
+            reference,
+            notes=tuple(self._notes()),
+            paid_at=1.0,
+            floor=self.config.floor,
+            folder=self.tree.root,
+            network=self.config.wants_network,
+        )
 
     def _notes(self) -> Iterator[str]:
         yield from self.config.notes
