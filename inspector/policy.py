@@ -66,15 +66,18 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def digest(self) -> str:
         """Of every value in it."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:16]
 
     def precision(self, check: str, version: int, tier: Tier, cause: Cause) -> Beta:
-        """What is believed of any check before there are labels."""
+        """What is believed of a check before there are labels: as the file says of it, else of its kind."""
+        if (own := self.checks.get(check)) is not None and own.precision is not None:
+            return own.precision
         return self.prior_precision.anomaly if cause is Cause.ANOMALY else getattr(self.prior_precision, tier)
 
     def recall(self, check: str, version: int) -> float:
-        """What is believed of any check before its recall was measured."""
-        return self.prior_recall.mean
+        """What is believed of a check before its recall was measured."""
+        own = self.checks.get(check)
+        return (own.recall if own is not None and own.recall is not None else self.prior_recall).mean
 
     def honest_mean(self, total: float, count: int, declaration: Declaration) -> float | None:
         """The mean of `count` kept rewards that sum to `total`, shrunk towards the declared minimum; None where none is declared."""

@@ -1,4 +1,4 @@
-"""The format of a policy file: thresholds, priors, and the table from findings to verdicts and actions."""
+"""The format of a policy file: costs, priors, and the table from findings to verdicts and actions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from enum import StrEnum
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from inspector.combine import Beta
 from inspector.errors import InspectorError
+from inspector.showable import showable
 from inspector.verdict import Action, Cause, Tier
 
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Cost = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+NAME_CHARS = 100  # of a check's name in a message
 
 
 class BadPolicy(InspectorError):
@@ -57,12 +60,24 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return (self.grave, self.p_value)
 
 
-class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Costs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a mistake costs, in any one unit; of an action that is right, nothing."""
+
+    miss: Cost  # to learn from a trajectory that is not to be used
+    false_quarantine: Cost  # to lose a good one
+    false_flag: Cost  # to have a person look at a good one
+
+    def threshold(self, mistaken: float) -> float:
+        """The probability from which acting is expected to cost no more than not acting: (1 - p) mistaken <= p miss."""
+        return mistaken / (mistaken + self.miss)
+
+
+class Thresholds(NamedTuple):
     """Of the probability, and of the precision's lower bound that counts as proof."""
 
-    quarantine: Share
-    flag: Share
-    proof: Share
+    quarantine: float
+    flag: float
+    proof: float
 
 
 class Precisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,18 +89,33 @@ class Precisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     anomaly: Beta  # of any tier
 
 
+class Believed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is believed of one check, instead of what is believed of any of its kind."""
+
+    precision: Beta | None = None
+    recall: Beta | None = None
+
+
 class PolicyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A policy as it is written."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}\Z")]
     version: Annotated[int, msgspec.Meta(ge=1)]
     prior: Annotated[float, msgspec.Meta(ge=0, lt=1)]
-    thresholds: Thresholds
+    costs: Costs
+    proof: Share
     prior_precision: Precisions = msgspec.field(name="precision")
     prior_recall: Beta = msgspec.field(name="recall")
     retry: tuple[Cause, ...]
     shrinkage: Annotated[float, msgspec.Meta(gt=0, le=1e9)]  # in episodes
     table: tuple[Ruling, ...]
+    checks: dict[str, Believed] = {}
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """As the costs give them."""
+        costs = self.costs
+        return Thresholds(costs.threshold(costs.false_quarantine), costs.threshold(costs.false_flag), self.proof)
 
 
 P = TypeVar("P", bound=PolicyFile)
@@ -98,6 +128,7 @@ def read(path: Path | None, kind: type[P]) -> P:
         written = tomllib.loads(source.read_bytes().decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadPolicy(f"{source}: {error}") from error
+    _read_checks(source, written.get("checks"))
     try:
         policy = msgspec.convert(written, kind)
     except msgspec.ValidationError as error:
@@ -105,6 +136,17 @@ def read(path: Path | None, kind: type[P]) -> P:
     if faults := contradictions(policy):
         raise BadPolicy(f"{source}: " + "; ".join(f"{at}: {why}" for at, why in faults))
     return policy
+
+
+def _read_checks(source: object, checks: Any) -> None:
+    """Each on its own, since msgspec would not say of which check it speaks."""
+    for name, written in checks.items() if isinstance(checks, dict) else ():
+        try:
+            msgspec.convert(written, Believed)
+        except msgspec.ValidationError as error:
+            said = _with_value(str(error), written)
+            where = f'$.checks."{showable(name, limit=NAME_CHARS)}"'
+            raise BadPolicy(f"{source}: {said.replace('`$', f'`{where}', 1) if '`$' in said else f'{said} - at `{where}`'}") from error
 
 
 def contradictions(policy: PolicyFile) -> list[tuple[str, str]]:
@@ -119,12 +161,12 @@ def contradictions(policy: PolicyFile) -> list[tuple[str, str]]:
 
 
 def _of_thresholds(policy: PolicyFile) -> list[tuple[str, str]]:
-    flag, quarantine = policy.thresholds.flag, policy.thresholds.quarantine
+    costs, flag = policy.costs, policy.thresholds.flag
     found = []
-    if flag > quarantine:
-        found.append(("$.thresholds.flag", f"{flag:g} is above thresholds.quarantine {quarantine:g}"))
+    if costs.false_flag > costs.false_quarantine:
+        found.append(("$.costs.false_flag", f"{costs.false_flag:g} is above costs.false_quarantine {costs.false_quarantine:g}"))
     if policy.prior >= flag:
-        found.append(("$.prior", f"{policy.prior:g} is not below thresholds.flag {flag:g}: every clean trajectory would be flagged"))
+        found.append(("$.prior", f"{policy.prior:g} is not below {flag:g}, from which the costs give a flag: every clean trajectory would be flagged"))
     return found
 
 

@@ -369,8 +369,8 @@ def test_what_a_trainer_sees_does_not_depend_on_reasoning(some, more, precision,
 def test_a_policy_has_a_name_and_a_digest_of_its_values(tmp_path):
     text = (policy.policy_file.resources.files("inspector") / "policies" / "default.toml").read_text()
     (tmp_path / "same.toml").write_text("# another comment\n" + text)
-    (tmp_path / "other.toml").write_text(text.replace("flag = 0.3", "flag = 0.4"))
-    assert DEFAULT.name == "default@2"
+    (tmp_path / "other.toml").write_text(text.replace("false_flag = 3", "false_flag = 4"))
+    assert DEFAULT.name == "default@3"
     assert policy.load(tmp_path / "same.toml").digest == DEFAULT.digest == policy.load("").digest
     assert policy.load(str(tmp_path / "other.toml")).digest != DEFAULT.digest
 
@@ -385,10 +385,12 @@ def test_the_default_policy_says_what_the_design_says():
 @pytest.mark.parametrize(
     ("written", "instead", "complaint"),
     [
-        ("flag = 0.3", 'flag = "low"', r"\$\.thresholds\.flag.*'low'"),
-        ("flag = 0.3", "flag = nan", r"\$\.thresholds\.flag.*'nan'"),
-        ("flag = 0.3", "flag = 0.9", r"\$\.thresholds\.flag: 0\.9 is above thresholds\.quarantine 0\.8"),
-        ("flag = 0.3", "flag = 0.05", r"\$\.prior: 0\.05 is not below"),
+        ("false_flag = 3", 'false_flag = "low"', r"\$\.costs\.false_flag.*'low'"),
+        ("false_flag = 3", "false_flag = nan", r"\$\.costs\.false_flag.*'nan'"),
+        ("false_flag = 3", "false_flag = 0", r"\$\.costs\.false_flag.*'0'"),
+        ("false_flag = 3", "false_flag = 29", r"\$\.costs\.false_flag: 29 is above costs\.false_quarantine 28"),
+        ("false_flag = 3", "false_flag = 0.3", r"\$\.prior: 0\.05 is not below 0\.0410959"),
+        ("proof = 0.95", "proof = 1.5", r"\$\.proof.*'1\.5'"),
         ("prior = 0.05", "prior = 1.5", r"\$\.prior.*'1\.5'"),
         ("prior = 0.05", "", "missing required field `prior`"),
         ("shrinkage = 20", "shrinkag = 20", "unknown field `shrinkag`"),
@@ -409,7 +411,7 @@ def test_the_default_policy_says_what_the_design_says():
             "only a proved policy_exploit",
         ),
         ('retry = ["infrastructure"]', 'retry = ["weather"]', r"\$\.retry\[0\].*'weather'"),
-        ("version = 2", "version = 0", r"\$\.version.*'0'"),
+        ("version = 3", "version = 0", r"\$\.version.*'0'"),
         ('id = "default"', 'id = "de fault"', r"\$\.id.*'de fault'"),
         ('id = "default"', "id = ", "line 3"),
     ],
@@ -422,6 +424,48 @@ def test_a_bad_policy_names_the_file_the_path_and_the_value(tmp_path, written, i
     with pytest.raises(policy.BadPolicy, match=complaint) as caught:
         policy.load(file)
     assert str(caught.value).startswith(f"{file}: ")
+
+
+def test_a_policy_may_believe_something_else_of_one_check(tmp_path):
+    own = own_policy(tmp_path, '[checks."acme/sure"]\nprecision = [30, 1]\n[checks."acme/seen"]\nrecall = [1, 3]')
+    assert [own.precision(check, 1, Tier.ACTION, Cause.POLICY_EXPLOIT) for check in ("acme/sure", "acme/seen", "x")] == [Beta(30, 1), Beta(8, 2), Beta(8, 2)]
+    assert own.precision("acme/sure", 1, Tier.TEXT, Cause.ANOMALY) == Beta(30, 1)
+    assert [own.recall(check, 1) for check in ("acme/sure", "acme/seen", "x")] == [0.9, 0.25, 0.9]
+    assert own.digest != DEFAULT.digest
+
+
+def own_policy(folder, more):
+    text = (policy.policy_file.resources.files("inspector") / "policies" / "default.toml").read_text()
+    (folder / "mine.toml").write_text(f"{text}\n{more}\n")
+    return policy.load(folder / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ('[checks."acme/a"]\nprecision = [3, -1]', r"""\$\.checks\."acme/a"\.precision\[1\].*'-1'"""),
+        ('[checks."acme/a"]\nrecall = [3]', r"""\$\.checks\."acme/a"\.recall.*\[3\]"""),
+        ('[checks."acme/a"]\nprecisoin = [3, 1]', r"""unknown field `precisoin`.*\$\.checks\."acme/a\""""),
+        ('[checks]\n"acme/a" = 3', r"""got `int`: '3'.*\$\.checks\."acme/a\""""),
+        ("[[checks]]", r"\$\.checks"),
+    ],
+)
+def test_a_wrong_belief_names_the_check_and_the_value(tmp_path, more, complaint):
+    with pytest.raises(policy.BadPolicy, match=complaint):
+        own_policy(tmp_path, more)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.floats(0, 1))
+def test_a_threshold_is_where_acting_costs_as_much_as_not_acting(mistaken, miss, p):
+    threshold = policy.policy_file.Costs(miss=miss, false_quarantine=mistaken, false_flag=mistaken).threshold(mistaken)
+    assert (1 - threshold) * mistaken == pytest.approx(threshold * miss)
+    if abs(p - threshold) > 1e-9:
+        assert (p > threshold) == ((1 - p) * mistaken < p * miss)
+
+
+def test_a_miss_that_costs_ten_times_a_lost_trajectory_quarantines_from_nine_percent_on():
+    costs = policy.policy_file.Costs(miss=10, false_quarantine=1, false_flag=1 / 3)
+    assert costs.threshold(costs.false_quarantine) == pytest.approx(1 / 11)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])

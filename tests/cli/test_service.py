@@ -46,7 +46,7 @@ def test_the_service_says_what_an_audit_of_the_files_says(stack, run, tmp_path):
         odd = owner.trajectory_by_id("tally-3-0417-rent")
         listed = {check["name"] for check in owner.get("/v1/checks")["checks"]}
     assert "builtin/unlike_its_environment" in listed
-    assert (odd["summary"]["verdict"], odd["summary"]["action"], odd["policy"]) == ("flag", "keep", "default@2")
+    assert (odd["summary"]["verdict"], odd["summary"]["action"], odd["policy"]) == ("flag", "keep", "default@3")
     assert "answers of tools that speak of an error: 62 of 62 (usually 0%)" in odd["findings"][0]["message"]
     lines = run("audit", folder() / "trajectories", "--environment", folder() / "declarations.yaml", "--baseline", past, "--json").lines
     assert len(lines) == len(json.loads((folder() / "expected.json").read_text())["trajectories"])
