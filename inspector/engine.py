@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from inspector.check import Baselines, Batch, Check, Declaration, Finding, Group, History, Inconclusive, NotAssessed, Probed, Span, Trajectory, misfit
+from inspector.check import Baselines, Batch, Check, Declaration, Finding, Group, History, Inconclusive, NotAssessed, Payments, Probed, Span, Trajectory, misfit
 from inspector.showable import showable
 from inspector.verdict import Outcome
 
@@ -26,6 +26,7 @@ FINDINGS = 100  # of one check on one subject; the rest is not read, and a note 
 _NO_BASELINES = Baselines()
 _UNDECLARED = Declaration()
 _NEVER_PROBED = Probed()
+_NO_PAYMENTS = Payments()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Needs:
     history: History = field(default_factory=History)
     baselines: Mapping[tuple[str, str], Baselines] = field(default_factory=dict)  # by environment id and version
     probed: Mapping[str, Probed] = field(default_factory=dict)  # by key of the trajectory; those whose task was never probed are not there
+    payments: Mapping[str, Payments] = field(default_factory=dict)  # by key, or by id where nothing was stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ def _columns(needs: Needs, subjects: Sequence[Trajectory]) -> _Columns:
         Baselines: [needs.baselines.get((subject.environment.id, subject.environment.version), _NO_BASELINES) for subject in subjects],
         History: [needs.history] * len(subjects),
         Probed: [needs.probed.get(subject.key, _NEVER_PROBED) for subject in subjects] if needs.probed else [_NEVER_PROBED] * len(subjects),
+        Payments: [needs.payments.get(subject.key or subject.id, _NO_PAYMENTS) for subject in subjects],
     }
 
 

@@ -158,8 +158,10 @@ class Auditor:
         if opened[0].claim.claims > 2:
             return [isolation.audit_alone(o, plan, Needs([o.declaration]), self.pace.deadline_s) for o in opened]
         read, contents = subjects.read_all(opened)
+        answers = subjects.answers_of(plan.checks, opened, read)
         with transaction(self.engine) as session:
             needs = subjects.needs(session, project, plan.checks, opened, read, contents)
+            needs = replace(needs, payments=subjects.payments(session, project, opened, answers))
             if usual.needed(plan.checks):
                 needs = replace(needs, baselines=self.usual.of(session, project, {(t.environment.id, t.environment.version) for t in read}))
         assessed = checks_engine.run(plan.checks, read, needs)
@@ -173,8 +175,9 @@ class Auditor:
                 plan.spread(assessment, grouped=_grouped(o.subject)),
                 len(o.added),
                 subjects.state_of(trajectory.header, o.subject.task),
+                answer,
             )
-            for o, trajectory, content, assessment in zip(opened, read, contents, assessed, strict=True)
+            for o, trajectory, content, answer, assessment in zip(opened, read, contents, answers, assessed, strict=True)
         ]
 
     def _damaged(self, claim: Claim, subject: Subject, reason: str, plan: Plan) -> Audited:

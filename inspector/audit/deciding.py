@@ -88,7 +88,7 @@ def verdict_row(judged: Judged, policy_id: int, earlier: NewVerdict | None) -> N
     row = verdicts.row(
         subject.key, subject.project, audited.content or 0, policy_id, judged.judgement, assessment.outcomes, dict(assessment.notes), final=judged.final
     )
-    row = row._replace(content=audited.content, state=audited.state)
+    row = row._replace(content=audited.content, state=audited.state, answer=audited.answer)
     if earlier is None:
         return row
     if earlier.by_person:

@@ -177,7 +177,7 @@ class LateAuditor:
             plans[key] = plan = self._plans.of(session, subject.project, subject.selection)
             header = _header(member, names[inspected.claim.group or 0], run_names.get(subject.run) if subject.run is not None else None)
             said = ended(plan, answered(plan, Assessment(row.outcomes, findings, verdicts.notes_of(row)), inspected.answers))
-            audited.append(Audited(inspected.claim, subject, header, declared[subject.task], row.content, said, state=row.state))
+            audited.append(Audited(inspected.claim, subject, header, declared[subject.task], row.content, said, state=row.state, answer=row.answer))
         means = self._auditor.honest_means(session, audited)
         return [self._auditor.judged(a, plans[a.subject.key], means(a)) for a in audited]
 

@@ -10,11 +10,13 @@ from sqlmodel import Session
 
 from inspector import gates
 from inspector.amend import amended
-from inspector.check import Check, History, Probed, Replayed, Twin
+from inspector.check import Check, History, Payments, Probed, Replayed, Twin
 from inspector.engine import Assessment, Needs
+from inspector.final_answers import digest, final_answer
 from inspector.final_states import state_digest
+from inspector.payments import LISTED, compare
 from inspector.signatures.transcript import content_hash
-from inspector.store import environments, groups, patches, probes, replays, trajectories
+from inspector.store import answers, environments, groups, patches, probes, replays, trajectories
 from inspector.store.segments import SegmentReader
 from inspector.store.stretches import CorruptSegment
 from inspector.store.trajectories import Subject
@@ -52,6 +54,7 @@ class Audited(NamedTuple):
     assessment: Assessment
     added: int | None = None  # fields that had come later than the line when it was read; None where it could not be read
     state: int | None = None  # the number of what the episode left, where that is attached
+    answer: int | None = None  # the number of its final answer, where a check asks for it
 
 
 def open_block(session: Session, reader: SegmentReader, claims: Sequence[Claim]) -> tuple[list[Opened], list[tuple[Claim, Subject, str]]]:
@@ -107,8 +110,16 @@ def state_of(header: Header, task: int) -> int | None:
     return None if digest is None else _number(digest, task)
 
 
-def _number(digest: bytes, task: int) -> int:
-    return (int.from_bytes(digest[:8], "big") + task * _SPREAD) % (1 << 64) - (1 << 63)
+def answers_of(checks: Iterable[Check], opened: Sequence[Opened], read: Sequence[Trajectory]) -> list[int | None]:
+    """The number of each final answer in its environment version; None where there is none, or nobody asks."""
+    if not any(Payments in check.needs for check in checks):
+        return [None] * len(read)
+    given = [final_answer(trajectory) for trajectory in read]
+    return [_number(digest(one.text), o.subject.environment_version) if one else None for one, o in zip(given, opened, strict=True)]
+
+
+def _number(digest: bytes, of: int) -> int:
+    return (int.from_bytes(digest[:8], "big") + of * _SPREAD) % (1 << 64) - (1 << 63)
 
 
 def needs(session: Session, project: int, checks: Iterable[Check], opened: Sequence[Opened], read: Sequence[Trajectory], contents: Sequence[int]) -> Needs:
@@ -116,6 +127,27 @@ def needs(session: Session, project: int, checks: Iterable[Check], opened: Seque
     asked = {need for check in checks for need in check.needs}
     history = _history(session, project, opened, read, contents) if History in asked else History()
     return Needs([o.declaration for o in opened], history, probed=_probed(session, opened) if Probed in asked else {})
+
+
+def payments(session: Session, project: int, opened: Sequence[Opened], numbers: Sequence[int | None]) -> dict[str, Payments]:
+    """What was paid for the final answers of a block, its own included, by key."""
+    given = [(o, number) for o, number in zip(opened, numbers, strict=True) if number is not None]
+    if not given:
+        return {}
+    scored = [(o, number) for o, number in given if o.subject.reward is not None]
+    answers.note(session, project, [answers.Given(number, o.subject.task, o.declaration.pays(o.subject.reward)) for o, number in scored])
+    known = answers.offers(session, project, {number for _, number in given}, listed=LISTED)
+    compared = {task for offers in known.values() if len(offers.paid) > 1 for task in offers.paid}
+    telling = answers.telling(session, project, compared) if compared else []
+    of_answers = {number: _payments(offers, telling) for number, offers in known.items()}
+    return {str(o.subject.key): of_answers.get(number, Payments(answered=True)) for o, number in given}
+
+
+def _payments(offers: answers.Offers, telling: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Payments:
+    told = compare(offers.paid, telling)
+    named = (sorted((offers.paid[one], offers.paid[other])) for one, other in told.apart)
+    apart = frozenset((one, other) for one, other in named)
+    return Payments(True, list(offers.paid.values()), apart, offers.offered, offers.refused, told.own, told.shared)
 
 
 def _probed(session: Session, opened: Sequence[Opened]) -> dict[str, Probed]:

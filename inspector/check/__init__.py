@@ -4,7 +4,7 @@ The first argument is the subject, annotated with its kind; the next ones are ne
 ones are typed parameters with defaults. The decorator carries version, tier, cause and examples; the docstring is what
 reviewers read. A check that cannot judge raises `NotAssessed(need)` or `Inconclusive(why)`; what it found before stands.
 
-| subject      | what the check yields            | how it takes `Declaration`, `Baselines`, `Probed`   |
+| subject      | what the check yields            | how it takes `Declaration`, `Baselines`, `Payments`, `Probed` |
 |--------------|----------------------------------|-----------------------------------------------------|
 | `Trajectory` | findings                         | one                                                 |
 | `Group`      | findings about the whole group   | one: a group is of one environment version          |
@@ -16,7 +16,7 @@ A check of a `Batch` may also yield (trajectory, NotAssessed(need)) or (trajecto
 from inspector.check.contract import Check, Findings, check
 from inspector.check.examples import Example, envelope, example
 from inspector.check.findings import Inconclusive, misfit, text_at
-from inspector.check.subjects import FAST_NEEDS, LATE_NEEDS, SUBJECTS, Baselines, Batch, Group, History, Judge, Probed, Replayed, Sandbox, Twin
+from inspector.check.subjects import FAST_NEEDS, LATE_NEEDS, SUBJECTS, Baselines, Batch, Group, History, Judge, Payments, Probed, Replayed, Sandbox, Twin
 from inspector.errors import MisusedCheck, NotAssessed
 from inspector.task import Declaration
 from inspector.trajectory import Trajectory
@@ -40,6 +40,7 @@ __all__ = [
     "Judge",
     "MisusedCheck",
     "NotAssessed",
+    "Payments",
     "Probed",
     "Replayed",
     "Sandbox",

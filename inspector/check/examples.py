@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from inspector.check.subjects import Baselines, History, Probed
+from inspector.check.subjects import Baselines, History, Payments, Probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,11 @@ class Example:
     history: History = field(default_factory=History)
     baselines: Baselines = field(default_factory=Baselines)
     probed: Probed = field(default_factory=Probed)
+    payments: Payments = field(default_factory=Payments)
 
 
 def example(name: str, *posted: Mapping[str, Any], **needs: Any) -> Example:
-    """An example from envelopes as they would be posted; needs are declaration, history, baselines and probed. The name says why it is clean or flagged."""
+    """An example from envelopes as they would be posted; the needs are named as they are here. Its name says why it is clean or flagged."""
     return Example(name, posted, **needs)
 
 

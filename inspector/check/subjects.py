@@ -119,6 +119,19 @@ class Probed:
         return self.said
 
 
+@dataclass(frozen=True, slots=True)
+class Payments:
+    """What a trajectory's environment version paid for the same final answer, over all its tasks; see `inspector.final_answers`."""
+
+    answered: bool = False  # whether its final answer is all that could be graded; the rest is empty otherwise
+    paid: Sequence[str] = ()  # tasks that paid it and never refused it, twelve at most
+    apart: frozenset[tuple[str, str]] = frozenset()  # pairs of them, sorted, where another answer was paid under one and refused under the other
+    offered: int = 0  # tasks under which it was given
+    refused: int = 0  # of these, those that refused it
+    own: int = 0  # answers that one of the tasks in `paid` pays and another refuses
+    shared: int = 0  # the same, paid by two of them that are told apart: then the tasks may share right answers
+
+
 class Sandbox:
     """A place to run foreign code; the need for it puts a check in the late lane."""
 
@@ -128,5 +141,5 @@ class Judge:
 
 
 SUBJECTS: tuple[type, ...] = (Trajectory, Batch, Group)
-FAST_NEEDS: tuple[type, ...] = (Declaration, Baselines, History, Probed)
+FAST_NEEDS: tuple[type, ...] = (Declaration, Baselines, History, Payments, Probed)
 LATE_NEEDS: tuple[type, ...] = (Sandbox, Judge)

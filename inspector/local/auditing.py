@@ -79,7 +79,8 @@ def _survey(sources: Sources, plan: Plan, progress: Progress) -> Survey:
         if isinstance(found, Refused):
             survey.refused.append(found)
         else:
-            survey.add(plan.read(found.line), found.line, found.source)
+            read = plan.read(found.line)
+            survey.add(read, found.line, found.source, plan.declared.of(read.environment.id, read.environment.version, read.task.id))
             progress("reading", survey.trajectories, None)
     return survey
 
@@ -130,7 +131,7 @@ def _inspected(block: Block, plan: Plan, survey: Survey) -> Iterator[Inspected]:
     read = [trajectory for _, trajectory in block]
     declarations = [plan.declared.of(t.environment.id, t.environment.version, t.task.id) for t in read]
     baselines = plan.usual.of({(t.environment.id, t.environment.version) for t in read})
-    assessed = engine.run(plan.checks, read, Needs(declarations, survey.history(read), baselines))
+    assessed = engine.run(plan.checks, read, Needs(declarations, survey.history(read), baselines, payments=survey.payments(read)))
     for (imported, trajectory), assessment in zip(block, assessed, strict=True):
         yield _kept(imported, trajectory, assessment)
 

@@ -1,7 +1,8 @@
 """The first pass over the files: what each trajectory's checks must know of the others.
 
 Kept are an id and a digest a trajectory, and what several trajectories share: the rewards given for the same steps or the
-same final state, and the tasks of a group. So verdicts do not depend on the order of the files, and memory not on their length.
+same final state, the tasks of a group, and the tasks that paid or refused an answer. So verdicts do not depend on the order
+of the files, and memory not on their length.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from inspector.check import History, Twin
+from inspector.check import Declaration, History, Payments, Twin
 from inspector.final_states import state_digest
 from inspector.formats import Refused
+from inspector.payments import Ledger
 from inspector.signatures.transcript import content_hash
 from inspector.trajectory import Header, Trajectory
 
@@ -60,10 +62,11 @@ class Survey:
         self.refused: list[Refused] = []
         self._digests: dict[str, bytes] = {}
         self._by_steps, self._by_state = Rewards(), Rewards()
+        self._ledger = Ledger()
         self._task: dict[Group, str] = {}
         self._tasks: dict[Group, set[str]] = {}  # of groups with more than one
 
-    def add(self, trajectory: Trajectory, line: bytes, source: str) -> None:
+    def add(self, trajectory: Trajectory, line: bytes, source: str, declaration: Declaration) -> None:
         """Take note of a trajectory. One that was there already counts once; another under the same id is refused, as the service does."""
         digest, known = digest_of(line), self._digests.get(trajectory.id)
         if known is not None:
@@ -74,6 +77,7 @@ class Survey:
         self._digests[trajectory.id] = digest
         self.trajectories += 1
         self._remember(trajectory)
+        self._ledger.add(trajectory, declaration)
 
     def knows(self, trajectory: Trajectory, line: bytes) -> bool:
         """Whether this very line was surveyed, and was the first under its id."""
@@ -85,6 +89,10 @@ class Survey:
         left = {t.id: others for t in block if (others := self._by_state.beside(left_by(t), t.id))}
         tasks = {t.id: sorted(self._tasks.get(group, ())) or [self._task[group]] for t in block if (group := group_of(t.header))}
         return History(twins, tasks, left)
+
+    def payments(self, block: Sequence[Trajectory]) -> dict[str, Payments]:
+        """What was paid for the final answers of a block."""
+        return {t.id: self._ledger.of(t) for t in block}
 
     def _remember(self, trajectory: Trajectory) -> None:
         twin = Twin(trajectory.id, trajectory.reward)

@@ -7,7 +7,9 @@ from uuid import UUID
 
 from sqlmodel import Session
 
+from inspector.store.codes import CAUSE_CODE
 from inspector.store.session import driver
+from inspector.verdict import Cause
 
 
 def add(session: Session, keys: Sequence[UUID]) -> int:
@@ -44,10 +46,24 @@ _ALIKE = {
 def disagreeing(session: Session, keys: Sequence[UUID]) -> list[tuple[int, UUID]]:
     """(project, key) of these trajectories, and of others of their task with the same steps or the same final state, where two rewards differ.
 
+    And others that were paid for the final answer of an exploit.
+
     Of those with the same steps the eight oldest are looked at, of those with the same state the four oldest and the four newest.
     What a person judged and what is quarantined is left out.
     """
-    return sorted({pair for column in _ALIKE for pair in _disagreeing(session, keys, column)})
+    return sorted({pair for column in _ALIKE for pair in _disagreeing(session, keys, column)} | set(_answered(session, keys)))
+
+
+def _answered(session: Session, keys: Sequence[UUID]) -> list[tuple[int, UUID]]:
+    """Others that were paid the same for the same final answer, where one of these is an exploit and they stand better."""
+    rows = driver(session).execute(
+        "WITH mine AS MATERIALIZED (SELECT DISTINCT v.project, v.answer, v.verdict, t.reward FROM verdict v JOIN trajectory t USING (key)"
+        " WHERE v.key = ANY(%s) AND v.answer IS NOT NULL AND v.verdict >= 2 AND v.cause = %s)"
+        " SELECT DISTINCT m.project, o.key FROM mine m JOIN verdict o ON o.project = m.project AND o.answer = m.answer AND o.verdict < 3"
+        " JOIN trajectory t ON t.key = o.key WHERE o.verdict < m.verdict AND NOT o.by_person AND t.reward = m.reward ORDER BY 1, 2",
+        (list(keys), CAUSE_CODE[Cause.POLICY_EXPLOIT]),
+    )
+    return [(int(project), key) for project, key in rows.fetchall()]
 
 
 def _disagreeing(session: Session, keys: Sequence[UUID], column: str) -> list[tuple[int, UUID]]:

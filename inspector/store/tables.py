@@ -291,12 +291,14 @@ class VerdictRow(SQLModel, table=True):
         Index("verdict_standing", "project", "seq", postgresql_where=text("seq IS NOT NULL")),
         Index("verdict_content", "project", "content", "key"),
         Index("verdict_state", "project", "state", "key", postgresql_where=text("state IS NOT NULL")),
+        Index("verdict_answer", "project", "answer", "key", postgresql_where=text("answer IS NOT NULL AND verdict < 3")),
     )
 
     key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
     project: int = Field(sa_column=_column(BigInteger))
     content: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of the steps without ids and times
     state: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of what the episode left, where that is attached
+    answer: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of its final answer, where that is all that could be graded
     seq: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # of the standing decision, where it was logged
     reward_override: float | None = Field(default=None, sa_column=_column(Double, null=True))
     probability: float = Field(sa_column=_column(Double))
@@ -311,6 +313,19 @@ class VerdictRow(SQLModel, table=True):
     counted: int = Field(default=0, sa_column=_column(SmallInteger, server_default="0"))  # as what: bits of verdicts.Counted
     outcomes: bytes = Field(sa_column=_column(LargeBinary))  # one byte a check of the trajectory's selection
     notes: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # {check index: missing need or error}
+
+
+class AnswerRow(SQLModel, table=True):
+    """A final answer under one task: whether it was ever paid, and ever refused."""
+
+    __tablename__ = "answer"
+    __table_args__ = (Index("answer_of_task", "project", "task", "number"),)
+
+    project: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))
+    number: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))  # of the answer in its environment version
+    task: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))
+    paid: bool = Field(sa_column=_column(Boolean))
+    refused: bool = Field(sa_column=_column(Boolean))
 
 
 class LookBackRow(SQLModel, table=True):

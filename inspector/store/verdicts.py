@@ -45,6 +45,7 @@ class NewVerdict(NamedTuple):
     notes: bytes | None
     counted: int = 0
     state: int | None = None
+    answer: int | None = None
 
 
 class NewFinding(NamedTuple):
@@ -78,7 +79,27 @@ class Stored(NamedTuple):
 
 REPLACED = 3  # looks for a verdict that an audit may put another in the place of while one waits for it
 _COLUMNS = ", ".join(NewVerdict._fields)
-_TYPES = ["uuid", "int8", "int8", "float8", "float8", "int4", "int2", "int2", "int2", "bool", "bool", "bool", "bool", "int8", "bytea", "bytea", "int2", "int8"]
+_TYPES = [
+    "uuid",
+    "int8",
+    "int8",
+    "float8",
+    "float8",
+    "int4",
+    "int2",
+    "int2",
+    "int2",
+    "bool",
+    "bool",
+    "bool",
+    "bool",
+    "int8",
+    "bytea",
+    "bytea",
+    "int2",
+    "int8",
+    "int8",
+]
 
 
 def row(key: UUID, project: int, content: int, policy: int, judged: Judgement, outcomes: bytes, notes: dict[int, str], *, final: bool) -> NewVerdict:

@@ -21,6 +21,7 @@ from inspector.check import (
     History,
     Inconclusive,
     NotAssessed,
+    Payments,
     Probed,
     misfit,
     text_at,
@@ -99,6 +100,7 @@ class _Case:
     history: History = field(default_factory=History)
     baselines: Baselines = field(default_factory=Baselines)
     probed: Probed = field(default_factory=Probed)
+    payments: Payments = field(default_factory=Payments)
 
 
 class _Answer(NamedTuple):
@@ -137,13 +139,21 @@ def _answer(check: Check, case: _Case) -> _Answer:
 
 
 def _call(check: Check, cases: Sequence[_Case]) -> Any:
-    given: Mapping[type, Any] = {Declaration: cases[0].declaration, History: cases[0].history, Baselines: cases[0].baselines, Probed: cases[0].probed}
+    first = cases[0]
+    given: Mapping[type, Any] = {
+        Declaration: first.declaration,
+        History: first.history,
+        Baselines: first.baselines,
+        Probed: first.probed,
+        Payments: first.payments,
+    }
     if check.subject is Batch:
         given = {
             Declaration: [case.declaration for case in cases],
             History: cases[0].history,
             Baselines: [case.baselines for case in cases],
             Probed: [case.probed for case in cases],
+            Payments: [case.payments for case in cases],
         }
         subject: Any = Batch([case.trajectories[0] for case in cases])
     elif check.subject is Group:
@@ -197,7 +207,7 @@ def _example(shown: Example, expected: Outcome, kind: str) -> _Case:
     with _Noting(f"while reading the {name}"):
         posted = tuple(admitted(envelope) for envelope in shown.posted)
         declaration = msgspec.convert(shown.declaration, Declaration)
-    return _Case(name, posted, expected, declaration, shown.history, shown.baselines, shown.probed)
+    return _Case(name, posted, expected, declaration, shown.history, shown.baselines, shown.probed, shown.payments)
 
 
 def _odd(check: Check) -> Iterator[_Case]:

@@ -47,6 +47,15 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('key', 'position')
     )
     op.create_index('finding_by_check', 'finding', ['check_version', 'key'], unique=False, postgresql_where=sa.text('deciding'))
+    op.create_table('answer',
+    sa.Column('project', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('number', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('task', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('paid', sa.Boolean(), nullable=False),
+    sa.Column('refused', sa.Boolean(), nullable=False),
+    sa.PrimaryKeyConstraint('project', 'number', 'task')
+    )
+    op.create_index('answer_of_task', 'answer', ['project', 'task', 'number'], unique=False)
     op.create_table('look_back',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('keys', sa.LargeBinary(), nullable=False),
@@ -113,6 +122,7 @@ def upgrade() -> None:
     sa.Column('project', sa.BigInteger(), nullable=False),
     sa.Column('content', sa.BigInteger(), nullable=True),
     sa.Column('state', sa.BigInteger(), nullable=True),
+    sa.Column('answer', sa.BigInteger(), nullable=True),
     sa.Column('seq', sa.BigInteger(), nullable=True),
     sa.Column('reward_override', sa.Double(), nullable=True),
     sa.Column('probability', sa.Double(), nullable=False),
@@ -129,6 +139,7 @@ def upgrade() -> None:
     sa.Column('notes', sa.LargeBinary(), nullable=True),
     sa.PrimaryKeyConstraint('key')
     )
+    op.create_index('verdict_answer', 'verdict', ['project', 'answer', 'key'], unique=False, postgresql_where=sa.text('answer IS NOT NULL AND verdict < 3'))
     op.create_index('verdict_content', 'verdict', ['project', 'content', 'key'], unique=False)
     op.create_index('verdict_state', 'verdict', ['project', 'state', 'key'], unique=False, postgresql_where=sa.text('state IS NOT NULL'))
     op.create_index('verdict_standing', 'verdict', ['project', 'seq'], unique=False, postgresql_where=sa.text('seq IS NOT NULL'))
@@ -460,6 +471,7 @@ def downgrade() -> None:
     op.drop_index('verdict_standing', table_name='verdict', postgresql_where=sa.text('seq IS NOT NULL'))
     op.drop_index('verdict_state', table_name='verdict', postgresql_where=sa.text('state IS NOT NULL'))
     op.drop_index('verdict_content', table_name='verdict')
+    op.drop_index('verdict_answer', table_name='verdict', postgresql_where=sa.text('answer IS NOT NULL AND verdict < 3'))
     op.drop_table('verdict')
     op.drop_index('trajectory_newest', table_name='trajectory')
     op.drop_index('trajectory_id', table_name='trajectory')
@@ -473,6 +485,8 @@ def downgrade() -> None:
     op.drop_table('policy')
     op.drop_table('patch')
     op.drop_table('look_back')
+    op.drop_index('answer_of_task', table_name='answer')
+    op.drop_table('answer')
     op.drop_index('finding_by_check', table_name='finding', postgresql_where=sa.text('deciding'))
     op.drop_table('finding')
     op.drop_index('environment_version_not_active', table_name='environment_version', postgresql_where=sa.text("state <> 'active'"))
