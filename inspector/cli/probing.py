@@ -72,7 +72,8 @@ def probe_environment(
     """Try the tasks of an environment: can they be solved, does doing nothing or cheating pay, is right told from wrong.
 
     Everything foreign runs in a sandbox. Exit codes: 0 done; 1 what --fail-on names was found; 2 wrong usage; 3 something
-    could not be read (the rest was probed); 4 --fail-on inconclusive, and a task could not be told.
+    could not be read (the rest was probed); 4 --fail-on inconclusive, and a task could not be told; 130 or 143 after Ctrl-C or
+    SIGTERM, with what was done until then.
     """
     from inspector.cli.telling import Files
     from inspector.cli.under_test import Asked

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import msgspec
 import typer
 
-from inspector.cli.output import Step
-from inspector.showable import showable
+from inspector.cli.output import Step, warn
+from inspector.showable import shell_word, showable
 
 if TYPE_CHECKING:
     from inspector.agent import Agent
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from inspector.probe.words import EnvironmentReport
 
 KEY = "INSPECTOR_AGENT_KEY"
+SILENT = 2  # tasks in a row to which the endpoint does not answer, after which none is tried
 PANEL = "An agent, for tasks without a reference"
 
 Url = Annotated[str, typer.Option("--agent", metavar="URL", help=f"An OpenAI-compatible endpoint; its key is read from {KEY}.", rich_help_panel=PANEL)]
@@ -32,20 +34,43 @@ class Rolling(NamedTuple):
     """How episodes are made."""
 
     agent: Agent
-    runs: int
-    folder: Path | None
+    wanted: Wanted
 
     def added(self, environment: Environment, report: EnvironmentReport, seed: int, step: Step) -> Iterator[EnvironmentReport]:
-        """The report with the episodes, after each task that they were made of."""
-        from inspector.agent.telling import with_rollouts
-
-        name = f"agent on {showable(environment.id, limit=60)}"
+        """The report with the episodes, after each task that they were made of. Ends where the endpoint does not answer."""
+        name, silent = f"agent on {showable(environment.id, limit=60)}", 0
         bare = {task.id for task in environment.tasks() if task.reference is None}
         chosen = [one.task for one in report.tasks if one.task in bare]
         for done, task in enumerate(chosen, 1):
-            report = with_rollouts(environment, report, self.agent, runs=self.runs, seed=seed, folder=self.folder, only={task})
+            report = self._rolled(environment, report, task, seed)
             step(name, done, len(chosen))
+            silent = silent + 1 if (why := _silence(report, task)) else 0
+            if silent == SILENT and done < len(chosen):
+                yield _given_up(report, f"The agent was given up: {why}. It came to {done} of the {len(chosen)} tasks without a reference.")
+                return
             yield report
+
+    def _rolled(self, environment: Environment, report: EnvironmentReport, task: str, seed: int) -> EnvironmentReport:
+        from inspector.agent.telling import with_rollouts
+
+        report = with_rollouts(environment, report, self.agent, runs=self.wanted.runs, seed=seed, folder=self.wanted.folder, only={task})
+        more = " ".join(map(shell_word, self.wanted.words()))  # or the same would not come out again
+        tasks = [msgspec.structs.replace(one, reproduce=f"{one.reproduce} {more}") if one.task == task else one for one in report.tasks]
+        return msgspec.structs.replace(report, tasks=tuple(tasks))
+
+
+def _given_up(report: EnvironmentReport, note: str) -> EnvironmentReport:
+    warn(note)
+    return msgspec.structs.replace(report, notes=(*report.notes, note))
+
+
+def _silence(report: EnvironmentReport, task: str) -> str:
+    """Why the endpoint answered in no episode of a task; empty where it did in one."""
+    from inspector.agent import Ending
+    from inspector.probe.words import Family
+
+    details = [run.detail for one in report.tasks if one.task == task for run in one.runs if run.family is Family.ROLLOUT]
+    return details[-1].partition(": ")[2] if details and all(one.startswith(f"{Ending.ENDPOINT} ") for one in details) else ""
 
 
 class Wanted(NamedTuple):
@@ -81,6 +106,6 @@ def rolling(wanted: Wanted) -> Iterator[Rolling | None]:
         return
     endpoint = Endpoint(wanted.url, wanted.model, key=os.environ.get(KEY, ""))
     try:
-        yield Rolling(Agent(endpoint, Allowance(turns=wanted.turns)), wanted.runs, wanted.folder)
+        yield Rolling(Agent(endpoint, Allowance(turns=wanted.turns)), wanted)
     finally:
         endpoint.close()

@@ -30,15 +30,15 @@ class Asked(NamedTuple):
     agent: Sequence[str] = ()  # words
 
     def command(self) -> str:
-        """The same again, without tasks and seed."""
+        """The same again, without tasks, seed and agent."""
         words = ["inspector", "probe", f"./{self.path}" if self.path.startswith("-") else self.path]
         words += ["--dataset", str(self.dataset)] if self.dataset else []
         words += ["--depth", self.depth.value] if self.depth is not Depth.QUICK else []
-        return " ".join(map(shell_word, [*words, *self.agent]))
+        return " ".join(map(shell_word, words))
 
     def whole_command(self) -> str:
         """The same again."""
-        return " ".join([self.command(), *(f"--task {shell_word(task)}" for task in self.tasks), f"--seed {self.seed}"])
+        return " ".join([self.command(), *(f"--task {shell_word(task)}" for task in self.tasks), f"--seed {self.seed}", *map(shell_word, self.agent)])
 
 
 class UnderTest(NamedTuple):
@@ -76,7 +76,8 @@ def opened(asked: Asked) -> list[UnderTest]:
 
 def _with_rows(asked: Asked) -> None:
     """Rows are asked for exactly where an environment brings none."""
-    needed = asked.path.startswith(("http:", "https:")) or (FUNCTION.fullmatch(asked.path) and not Path(asked.path).exists())
+    named = FUNCTION.fullmatch(asked.path) and not asked.path.startswith("verifiers:") and not Path(asked.path).exists()
+    needed = asked.path.startswith(("http:", "https:")) or named
     if needed and asked.dataset is None:
         raise typer.BadParameter(showable(f"{asked.path!r} brings no rows of its own: name a file of them", limit=500), param_hint="--dataset")
     if asked.dataset is not None and not needed:

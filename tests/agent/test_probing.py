@@ -1,6 +1,7 @@
 """An agent tells of tasks without a reference that they can be solved, and never that they cannot."""
 
 import json
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -50,6 +51,20 @@ def test_the_command_line_takes_an_agent(greeting, model, tmp_path, monkeypatch)
     assert json.loads(done.stdout.splitlines()[0])["outcomes"] == ["sound"]
     assert model.key == "Bearer k2"
     assert len(list((tmp_path / "out").iterdir())) == 1
+    model.answers = [HELLO, DONE]
+    again = CliRunner().invoke(app, [*shlex.split(json.loads(done.stdout.splitlines()[0])["reproduce"])[1:], "--json"])
+    assert json.loads(again.stdout.splitlines()[0])["outcomes"] == ["sound"]
+
+
+def test_an_endpoint_that_answers_nobody_is_asked_for_two_tasks_and_no_more(model, tmp_path):
+    model.answers = [(401, b"no such key")]
+    rows = [{"task_id": name, "prompt": "Write f(x).", "tests": ["assert True"]} for name in "abc"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(app, ["probe", str(tmp_path / "rows.jsonl"), "--json", "--agent", model.url, "--agent-model", "tiny"])
+    told = "The agent was given up: the endpoint answered 401: no such key. It came to 2 of the 3 tasks without a reference."
+    assert done.exit_code == 0
+    assert told in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["notes"] == [told]
 
 
 @pytest.mark.parametrize("words", [["--agent", "ftp://x", "--agent-model", "m"], ["--agent", "http://127.0.0.1:9"]])

@@ -82,16 +82,38 @@ def test_all_forms_are_written(ran, folder):
     assert not UNSEEN & set(page)
 
 
+INSPECTOR = f"inspector() {{ {sys.executable} -c 'from inspector.cli import main; main()' \"$@\"; }}\n"
+
+
+def _lines(shell, folder):
+    """What a pasted text prints."""
+    ran = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=folder, timeout=300)
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
 def test_a_reproducing_command_works_when_it_is_pasted(told, folder):
     asked = told[EVIL]["reproduce"]
     assert told[EVIL]["evidence"][0]["reproduce"] == asked
     assert not set(asked) & {*UNSEEN, "\n"}
-    shell = f"inspector() {{ {sys.executable} -c 'from inspector.cli import main; main()' \"$@\"; }}\n{asked} --json"
-    again = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=folder, timeout=300)
-    line, last = map(json.loads, again.stdout.splitlines())
+    line, last = _lines(f"{INSPECTOR}{asked} --json", folder)
     assert (line["task"], line["outcomes"]) == (EVIL, ["unsolvable"])
     assert last["tasks"] == 1
     assert not (folder / "evil").exists()
+
+
+GENEROUS = "def reward(completions, **_):\n    return [1.0 for _ in completions]\n"
+
+
+def test_a_reproducing_command_carries_what_was_asked_for(tmp_path, boxes):
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    (tmp_path / "rewards.py").write_text(GENEROUS)
+    (folder / "the rows.jsonl").write_text('{"prompt": "What is the capital of France?", "answer": "Paris"}\n{"prompt": "And of Italy?", "answer": "Rome"}\n')
+    first, *_ = _lines(f"{INSPECTOR}inspector probe rewards.py:reward --dataset 'two words/the rows.jsonl' --seed 7 --task 1 --json", tmp_path)
+    assert "trivially_passable" in first["outcomes"]
+    assert first["reproduce"] == "inspector probe rewards.py:reward --dataset 'two words/the rows.jsonl' --task 1 --seed 7"
+    again, *_ = _lines(f"{INSPECTOR}{first['evidence'][0]['reproduce']} --json", tmp_path)
+    assert (again["task"], again["outcomes"], again["evidence"]) == ("1", first["outcomes"], first["evidence"])
 
 
 def test_the_proof_is_printed_and_what_is_known_does_not_fail(ran, folder):
@@ -133,6 +155,13 @@ def test_what_is_not_there_is_unreadable(name, run):
     told = run("probe", name)
     assert (told.code, told.out) == (3, "")
     assert "\x1b" not in told.err
+
+
+def test_a_verifiers_environment_brings_its_own_rows(run, tmp_path, monkeypatch, boxes):
+    monkeypatch.chdir(tmp_path)
+    told = run("probe", "verifiers:not_installed_here")
+    assert told.code == 3
+    assert "--dataset" not in told.err
 
 
 @pytest.mark.parametrize("words", [["module:reward"], ["http://127.0.0.1:9/verify"], ["rows.jsonl", "--dataset", "rows.jsonl"]])

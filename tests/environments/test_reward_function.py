@@ -57,6 +57,13 @@ def test_a_label_becomes_a_reference_in_the_form_that_the_function_takes(judged)
     assert [environment.grade(first, each).reward for each in (first.reference, Text("2"), Text(""))] == [1.0, 0.0, 0.0]
 
 
+def test_a_function_that_gives_no_reward_is_told_with_its_own_words(judged):
+    (task,) = judged("raises", {"prompt": "1 + 1?", "answer": "2"}).tasks()
+    assert task.reference is None
+    assert "gives no reward" in task.notes[0]
+    assert task.notes[0].endswith("ValueError: no answer")
+
+
 def test_a_whole_reference_is_taken_as_it_stands(judged):
     environment = judged("boxed", {"prompt": "1 + 1?", "answer": "2", "completion": [{"role": "assistant", "content": "It is \\boxed{2}."}]})
     (task,) = environment.tasks()
