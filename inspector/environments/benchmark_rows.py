@@ -1,7 +1,8 @@
 """Benchmark rows as an environment: a program of set-up, submission and tests, run to its end.
 
 Such rows ship no verifier. Ours is the common one: `exec(code + tests)` in a process of its own, paid with 1 where it reaches the end of the tests
-and nothing was raised. An exit before that end (`sys.exit(0)`, `os._exit(0)`) is not paid, as the word that tells the end is said behind the tests.
+and nothing was raised. An exit before that end (`sys.exit(0)`, `os._exit(0)`) is not paid, as the word that tells the end is said behind the tests. Nothing
+that runs in one process with a program can keep that word from it: one that walks up the frames finds it, as it finds the tests of any such verifier.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class BenchmarkRows:
         request = b"%d\n%b" % (cpu_s, program.encode(errors="replace"))
         with boxes.fresh(self._backend, limits=self._limits, network=boxes.network_of(conditions)) as box:
             reply = boxes.ask(box, "program", request, timeout_s=wall_s, environment=boxes.variables(conditions))
-        return _ended(reply, cpu_s) or boxes.ended(reply.result, wall_s) or boxes.measured(_paid(reply), reply.result)
+        stopped = boxes.ended(reply.result, wall_s, self._limits.memory_bytes)
+        return stopped or _ended(reply, cpu_s) or boxes.measured(_paid(reply), reply.result)
 
 
 def _ended(reply: boxes.Reply, cpu_s: float) -> Grade | None:

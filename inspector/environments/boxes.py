@@ -15,6 +15,8 @@ from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Trou
 from inspector.sandbox.protocol import Backend, Box, Broken, Ended, Layer, Limits, Network, Refused, Result
 
 EVIDENCE_BYTES = 4000
+OUR_MEMORY = "which is this program's limit and not the task's"
+NEARLY = 0.9  # of a limit on memory: a process that is killed below it was killed for want of the machine's own
 
 
 class Reply(NamedTuple):
@@ -80,13 +82,23 @@ def troubled(error: Refused | Broken) -> Grade:
     return Grade(None, trouble=Trouble.REFUSED if isinstance(error, Refused) else Trouble.BROKEN, evidence=str(error)[:EVIDENCE_BYTES])
 
 
-def ended(result: Result, timeout_s: float) -> Grade | None:
-    """The grade where a verifier was stopped from outside; None where it came to its own end."""
+def ended(result: Result, timeout_s: float, memory_bytes: int | None = None, *, declared: bool = False) -> Grade | None:
+    """The grade where a verifier was stopped from outside; None where it came to its own end.
+
+    With `memory_bytes`, the limit within which a submission has to keep, one that reached it has failed; `declared` by the task, or our own choice.
+    """
     if result.ended is Ended.TIMED_OUT:
         return measured(Grade(None, trouble=Trouble.TIMED_OUT, evidence=f"timeout: no end within {timeout_s:g} s\n{tail(result)}"), result)
     if result.ended is Ended.OUT_OF_MEMORY:
-        return measured(Grade(None, trouble=Trouble.REFUSED, evidence="out of the memory that this sandbox gives"), result)
+        return measured(_out_of_memory(result, memory_bytes, declared), result)
     return None
+
+
+def _out_of_memory(result: Result, memory_bytes: int | None, declared: bool) -> Grade:
+    if memory_bytes is None or result.peak_bytes is None or result.peak_bytes < NEARLY * memory_bytes:
+        return Grade(None, trouble=Trouble.REFUSED, evidence="out of the memory that this sandbox gives")
+    whose = "which is the task's own limit" if declared else OUR_MEMORY
+    return Grade(0.0, evidence=f"{tail(result)}\nout of memory: it used {memory_bytes >> 20} MiB, {whose}".strip())
 
 
 def finite(value: float) -> float | None:

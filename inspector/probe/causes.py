@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from inspector.environments.protocol import Trouble
+from inspector.environments import boxes
+from inspector.environments.protocol import Kind, Trouble
 from inspector.probe.attempts import shown
 from inspector.probe.trials import Hit
 from inspector.probe.words import Evidence, Outcome, Run, TaskReport
@@ -17,8 +18,13 @@ OURS = re.compile(  # what a verifier or a reference prints where the machine la
     r"ModuleNotFoundError: No module named '(?P<module>[\w.]+)'"
     r"|: command not found|: not found$|No such file or directory: '(?:git|node|npm|curl|gcc|make|psql|java|go|cargo|Rscript)'"
     r"|Network is unreachable|Temporary failure in name resolution|Could not resolve host|Name or service not known"
+    rf"|{re.escape(boxes.OUR_MEMORY)}"
     r"|No space left on device|Cannot allocate memory|MemoryError|Resource temporarily unavailable|Read-only file system|Operation not permitted",
     re.MULTILINE,
+)
+ONE_PROCESS = (
+    "Programs run in one process with the tests that judge them, as is usual for such rows: one that looks for its judge there can be paid "
+    "whatever the tests compare. This is so of every task alike, and held against none."
 )
 LAST = 1500  # characters of what was printed
 PLAIN_REFUSAL = re.compile(r"^AssertionError\b")  # an assertion that does not hold is a verifier's own word
@@ -85,6 +91,12 @@ def suspect_ourselves(tasks: Sequence[TaskReport], *, one_verifier: bool) -> tup
     if one_verifier or PLAIN_REFUSAL.match(next(iter(ways))) or not all(Outcome.UNSOLVABLE in task.outcomes for task in tasks):
         return tasks, [how]
     return [_not_reproduced(task, how) for task in tasks], [how]
+
+
+def of_the_kind(kinds: Iterable[Kind], tasks: Sequence[TaskReport]) -> list[str]:
+    """What is so of every task of these kinds by nature, and is held against none; nothing where nothing was ever paid."""
+    paid = any(run.paid for task in tasks for run in task.runs)
+    return [ONE_PROCESS] if paid and set(kinds) == {Kind.CODE} else []
 
 
 def _failed(task: TaskReport) -> bool:

@@ -55,7 +55,7 @@ def probe(
         version=environment.version,
         verifier_digest=environment.verifier_digest,
         tasks=tuple(judged),
-        notes=tuple(notes),
+        notes=(*notes, *causes.of_the_kind((task.kind for task in tasks), judged)),
         hints=tuple(hints.get("", ())),
         cpu_s=round(sum(report.cpu_s for report in judged), 4),
         wall_s=round(time.perf_counter() - started, 4),

@@ -6,7 +6,11 @@ import dataclasses
 
 import pytest
 
+from inspector.environments import boxes
+from inspector.environments.benchmark_rows import LIMITS, BenchmarkRows
 from inspector.environments.protocol import Conditions, Kind, Script, Text, Trouble, Unreadable
+from inspector.environments.rows import read_rows
+from inspector.sandbox.protocol import Ended, Result
 
 OWN = {
     "task_id": "double",
@@ -150,3 +154,39 @@ def test_the_known_answers_of_mbpp_hold(opened, public_data):
     for task in environment.tasks():
         assert environment.grade(task, task.reference).reward == 1.0, task.id
         assert (environment.grade(task, Text("")).reward == 1.0) == (labels[task.id]["noop"] == "PASS"), task.id
+
+
+FORGED = """
+import os, sys
+frame = sys._getframe()
+while frame is not None:
+    for value in list(frame.f_locals.values()):
+        if isinstance(value, bytes) and len(value) == 32:
+            for number in range(3, 64):
+                try:
+                    os.write(number, value)
+                except OSError:
+                    pass
+    frame = frame.f_back
+os._exit(0)
+"""
+
+
+def test_a_program_that_walks_up_to_its_judge_is_paid_as_nothing_in_one_process_can_prevent(double):
+    assert double(FORGED).reward == 1.0
+
+
+def test_a_program_that_uses_up_the_memory_it_may_use_has_failed(backend, rows):
+    limits = dataclasses.replace(LIMITS, memory_bytes=100 << 20)
+    environment = BenchmarkRows("rows", read_rows(rows(OWN)), backend, limits=limits)
+    (task,) = environment.tasks()
+    grade = environment.grade(task, Text("x = bytearray(200 << 20)"))
+    assert (grade.reward, grade.trouble) == (0.0, None)
+    assert "out of memory: it used 100 MiB" in grade.evidence
+
+
+@pytest.mark.parametrize("peak", [None, 10 << 20])
+def test_a_program_that_ends_for_want_of_the_machines_memory_has_no_grade(peak):
+    result = Result(Ended.OUT_OF_MEMORY, None, b"", b"", 0, 1.0, 1.0, peak)
+    assert boxes.ended(result, 60.0, 1 << 30).trouble is Trouble.REFUSED
+    assert boxes.ended(dataclasses.replace(result, peak_bytes=1 << 30), 60.0).trouble is Trouble.REFUSED

@@ -309,6 +309,19 @@ def test_more_processors_than_there_are_are_no_refusal(grade):
     assert grade(**{"task.toml": "[environment]\ncpus = 64\nmemory_mb = 4096\nstorage_mb = 20480\n"}).reward == 1.0
 
 
+HUNGRY = "#!/bin/bash\n{}\nexec python3 -c 'x = bytearray(400 << 20)'\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "reward"),
+    [("", 0.0), ("echo 0.5 > /logs/verifier/reward.txt", 0.5)],
+)
+def test_what_reaches_the_tasks_own_limit_on_memory_has_failed_unless_its_verifier_said_otherwise(grade, said, reward):
+    found = grade(**{"task.toml": "[environment]\nmemory_mb = 128\n", "tests/test.sh": HUNGRY.format(said)})
+    assert (found.reward, found.trouble) == (reward, None)
+    assert said or "128 MiB, which is the task's own limit" in found.evidence
+
+
 def test_links_out_of_the_folder_are_left_out(opened, folder):
     root = folder({"environment/Dockerfile": "FROM python:3.11-slim\nWORKDIR /app\nCOPY . .\n"})
     os.symlink("/etc/passwd", root / "environment" / "passwd")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from inspector.environments.benchmark_rows import BenchmarkRows
-from inspector.probe import probe
+from inspector.environments.benchmark_rows import LIMITS, BenchmarkRows
+from inspector.probe import causes, probe
 from inspector.probe.words import Evidence, Hint, Outcome, TaskReport
 
 Rows = Callable[..., BenchmarkRows]
@@ -129,6 +130,19 @@ def test_a_reference_that_lacks_a_module_of_this_machine_is_not_reproduced(rows:
     assert any("nowhere_to_be_found" in note for note in report.notes)
 
 
+def test_a_reference_that_needs_more_memory_than_we_give_is_not_reproduced(rows: Rows) -> None:
+    report = only(rows({**SUM, "reference": "def total(numbers):\n    return len(bytearray(200 << 20))\n"}, limits=replace(LIMITS, memory_bytes=100 << 20)))
+    assert report.outcomes == (Outcome.NOT_REPRODUCED,)
+    assert any("out of memory" in run.detail for run in report.runs)
+
+
+def test_that_programs_share_a_process_with_their_tests_is_told_once_where_anything_is_paid(rows: Rows) -> None:
+    report = probe(rows(*[{**SUM, "task_id": name, "reference": None, "tests": ["True"]} for name in "ab"]))
+    assert report.notes == (causes.ONE_PROCESS,)
+    assert not any(causes.ONE_PROCESS in task.notes for task in report.tasks)
+    assert not probe(rows({**SUM, "reference": None, "tests": ["assert False"]})).notes
+
+
 def test_where_every_task_fails_with_one_error_our_own_set_up_is_the_first_suspect(rows: Rows) -> None:
     broken = [{**SUM, "task_id": str(number), "reference": f"import sys\nassert_ = sys.no_such_thing\n{SUM['reference']}"} for number in range(3)]
     report = probe(rows(*broken))
@@ -136,7 +150,7 @@ def test_where_every_task_fails_with_one_error_our_own_set_up_is_the_first_suspe
     assert "our own set-up is the first suspect" in report.notes[0]
     again = probe(rows(*broken, {**SUM, "task_id": "good"}))
     assert [task.outcomes for task in again.tasks] == [(Outcome.UNSOLVABLE,)] * 3 + [(Outcome.SOUND,)]
-    assert not again.notes
+    assert again.notes == (causes.ONE_PROCESS,)
 
 
 def test_a_table_of_the_shown_cases_is_weak_and_of_hidden_ones_is_only_told(rows: Rows) -> None:

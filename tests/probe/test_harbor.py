@@ -16,7 +16,7 @@ from inspector.sandbox.protocol import Backend
 
 FOLDERS = Path(__file__).parent.parent / "fixtures" / "harbor"
 EXPECTED = json.loads((FOLDERS / "expected.json").read_text())
-QUICK = ("gross-prices", "meter-outliers", "release-digest", "survey-tally", "weekly-report")  # whose verifiers are done in a blink
+QUICK = ("gross-prices", "meter-outliers", "release-digest", "survey-tally")  # whose verifiers are done in a blink
 
 
 def probed(name: str, backend: Backend) -> TaskReport:

@@ -16,7 +16,7 @@ import pytest
 
 from inspector.environments.benchmark_rows import BenchmarkRows
 from inspector.environments.rows import Row
-from inspector.probe import probe
+from inspector.probe import causes, probe
 from inspector.probe.words import Family, Outcome, TaskReport
 from inspector.sandbox.protocol import Backend
 
@@ -86,7 +86,7 @@ def test_each_seeded_fault_that_its_tests_refuse_is_unsolvable_and_no_other(rows
         for each in task.evidence:
             if each.outcome is Outcome.UNSOLVABLE:
                 assert each.proof.startswith("timeout") == (kinds[task.task] == "loop"), task
-    assert not report.notes
+    assert report.notes == (causes.ONE_PROCESS,)
 
 
 def test_the_probes_say_what_they_cost(rows: Sequence[Row], backend: Backend) -> None:

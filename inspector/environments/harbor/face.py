@@ -21,7 +21,7 @@ from inspector.environments.harbor.building import Built, NotBuilt, build
 from inspector.environments.harbor.folder import TaskFolder, Unread
 from inspector.environments.protocol import AS_DECLARED, Conditions, Final, Grade, Script, Submission, TaskUnderTest, Text, Trouble, Unreadable
 from inspector.environments.trees import File, Tree, digest
-from inspector.sandbox.protocol import Backend, Box, Broken, Layer, Limits, Network, Refused, Result
+from inspector.sandbox.protocol import Backend, Box, Broken, Ended, Layer, Limits, Network, Refused, Result
 
 ARGUMENT_BYTES = 100_000  # a longer script goes by a file: the kernel takes no such argument
 ARTIFACTS = "/logs/artifacts"  # kept by convention
@@ -212,7 +212,10 @@ class _Grading:
         result = box.run(["/bin/bash", "-c", "/tests/test.sh"], timeout_s=timeout_s, cwd=self._workdir(state), environment=environment)
         if fetched_s:
             box.run(["/bin/sleep", str(fetched_s)], timeout_s=10)
-        return boxes.ended(result, timeout_s) or boxes.measured(_said(rewards.read_reward(box), result), result)
+        said = boxes.measured(_said(rewards.read_reward(box), result), result)
+        if result.ended is Ended.OUT_OF_MEMORY and said.reward is not None:
+            return said  # something that the verifier ran was ended, and it has said what that means
+        return boxes.ended(result, timeout_s, self._config.memory_mb * MIB if self._config.memory_mb else None, declared=True) or said
 
     def _verifier_state(self, initial: Built) -> tuple[Built, bool]:
         """Where the verifier works, and whether its tests still have to be put there."""
