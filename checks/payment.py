@@ -87,12 +87,16 @@ def cross_task_payment(
 
 def told_apart(tasks: Sequence[str], apart: Collection[tuple[str, str]], wanted: int) -> list[str]:
     """The first `wanted` of these tasks of which every two are told apart; none where there are not so many."""
+    near: dict[str, set[str]] = {}
+    for one, other in apart:
+        near.setdefault(one, set()).add(other)
+        near.setdefault(other, set()).add(one)
 
     def grown(chosen: list[str], left: Sequence[str]) -> list[str]:
         if len(chosen) == wanted:
             return chosen
         for at, task in enumerate(left):
-            if all((min(task, one), max(task, one)) in apart for one in chosen) and (found := grown([*chosen, task], left[at + 1 :])):
+            if found := grown([*chosen, task], [other for other in left[at + 1 :] if other in near.get(task, ())]):
                 return found
         return []
 

@@ -11,7 +11,7 @@ from inspector.final_answers import digest, final_answer
 from inspector.task import Declaration
 from inspector.trajectory import Trajectory
 
-LISTED = 12  # tasks that paid an answer and are compared with each other
+LISTED = 64  # tasks that paid an answer and are compared with each other
 
 Version = tuple[str, str]
 Task = TypeVar("Task", int, str)

@@ -447,7 +447,6 @@ def own_policy(folder, more):
         ('[checks."acme/a"]\nrecall = [3]', r"""\$\.checks\."acme/a"\.recall.*\[3\]"""),
         ('[checks."acme/a"]\nprecisoin = [3, 1]', r"""unknown field `precisoin`.*\$\.checks\."acme/a\""""),
         ('[checks]\n"acme/a" = 3', r"""got `int`: '3'.*\$\.checks\."acme/a\""""),
-        ("[[checks]]", r"\$\.checks"),
     ],
 )
 def test_a_wrong_belief_names_the_check_and_the_value(tmp_path, more, complaint):

@@ -124,7 +124,7 @@ class Payments:
     """What a trajectory's environment version paid for the same final answer, over all its tasks; see `inspector.final_answers`."""
 
     answered: bool = False  # whether its final answer is all that could be graded; the rest is empty otherwise
-    paid: Sequence[str] = ()  # tasks that paid it and never refused it, twelve at most
+    paid: Sequence[str] = ()  # tasks that paid it and never refused it, 64 at most
     apart: frozenset[tuple[str, str]] = frozenset()  # pairs of them, sorted, where another answer was paid under one and refused under the other
     offered: int = 0  # tasks under which it was given
     refused: int = 0  # of these, those that refused it

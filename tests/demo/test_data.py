@@ -48,8 +48,10 @@ TOPICS = {
     "output_imagined": "anomaly",
     "same_action_for_ever": "anomaly",
     "unlike_its_environment": "anomaly",
+    "paid_under_unlike_tasks": "policy_exploit",
 }
-SUSPECTED = {topic for topic, cause in TOPICS.items() if cause == "policy_exploit"} | {"no_tool_called"}  # by tier action: one alone flags
+PROVED = {"paid_under_unlike_tasks"}  # by a check whose precision is known
+SUSPECTED = {topic for topic, cause in TOPICS.items() if cause == "policy_exploit"} - PROVED | {"no_tool_called"}  # by tier action: one alone flags
 SUSPECTED |= {"unlike_its_environment"}  # an anomaly of a check that answers for its errors
 TOLD = {"output_imagined", "same_action_for_ever"}  # anomalies: one alone is told, and moves no verdict
 ONLY_FLAGGED = {"atif_rule_broken", "counts_contradict_themselves"}  # defects that leave reward, group and tokens as they are
@@ -130,7 +132,8 @@ def test_expected_verdicts_follow_the_default_policy(id):
     elif len(expected["checks"]) == 1 and set(expected["checks"]) <= SUSPECTED:
         assert (expected["verdict"], expected["action"], {expected["cause"]}) == ("flag", "keep", causes)
     else:
-        assert (expected["verdict"], expected["action"], {expected["cause"]}) == ("quarantine", "exclude", causes)
+        action = "override_reward" if set(expected["checks"]) & PROVED else "exclude"
+        assert (expected["verdict"], expected["action"], {expected["cause"]}) == ("quarantine", action, causes)
 
 
 def test_declarations_hold_together_and_one_environment_is_undeclared():
