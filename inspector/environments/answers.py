@@ -69,8 +69,14 @@ def taken_form(labelled: Sequence[tuple[T, str]], grade: Callable[[T, str], Grad
                 raise Unreadable(f"the verifier cannot be loaded: {said.evidence.strip()[-1000:]}")
             if (said.reward or 0.0) >= 1.0:
                 return Taken(form)
-            troubles.append(f"{said.trouble}: {said.evidence.strip()[-300:]}" if said.trouble else "")
+            troubles.append(_trouble(said))
     return Taken(None, troubles[0] if all(troubles) and troubles else "")
+
+
+def _trouble(said: Grade) -> str:
+    """Why there is no reward, by the last line that the verifier wrote; empty where there is one."""
+    lines = said.evidence.strip().splitlines() or [""]
+    return f"{said.trouble}: {lines[-1][-300:]}" if said.trouble else ""
 
 
 def read_questions(rows: Sequence[Row]) -> list[Question]:

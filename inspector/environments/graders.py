@@ -67,6 +67,8 @@ class Grader:
         """What the verifier says of itself. Raises Unreadable where it cannot be loaded, Refused and Broken."""
         said, result = self._ask(request, AS_DECLARED)
         why = "ended without an answer" if said is None else said.get("failed") or said.get("raised")
+        if why and (missing := why.strip().rpartition("\n")[2]).startswith("ModuleNotFoundError: "):
+            raise Unreadable(f"{self.runner.replace('_', '-')}: {missing[:300]}")
         if said is None or why:
             raise Unreadable(f"{self.runner.replace('_', '-')}: {(why or '')[-600:]}{boxes.tail(result, 600) if said is None else ''}")
         return said

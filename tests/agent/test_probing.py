@@ -64,7 +64,7 @@ def test_an_endpoint_that_answers_nobody_is_asked_for_two_tasks_and_no_more(mode
     told = "The agent was given up: the endpoint answered 401: no such key. It came to 2 of the 3 tasks without a reference."
     assert done.exit_code == 0
     assert told in done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["notes"] == [told]
+    assert told in json.loads(done.stdout.splitlines()[-1])["notes"]
 
 
 @pytest.mark.parametrize("words", [["--agent", "ftp://x", "--agent-model", "m"], ["--agent", "http://127.0.0.1:9"]])
