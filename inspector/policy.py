@@ -9,7 +9,8 @@ A check that erred changes nothing but its coverage; only where every fast check
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import ge
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -27,6 +28,8 @@ __all__ = ["BadPolicy", "GroupJudgement", "Policy", "exportable", "load"]
 
 Precision = Callable[[str, int, Tier, Cause], Beta]  # of a check and version, for this tier and cause
 Recall = Callable[[str, int], float]  # of a check and version
+Calibrated = Callable[[float, Mapping[str, float]], float]  # from the noisy-OR and each `check@version`'s score; more of either never lowers it
+Probable = Callable[[Iterable["Weighed"]], float]
 
 
 class Laned(Protocol):
@@ -76,8 +79,12 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def recall(self, check: str, version: int) -> float:
         """What is believed of a check before its recall was measured."""
+        return self.believed_recall(check).mean
+
+    def believed_recall(self, check: str) -> Beta:
+        """The same, with how much it is believed."""
         own = self.checks.get(check)
-        return (own.recall if own is not None and own.recall is not None else self.prior_recall).mean
+        return own.recall if own is not None and own.recall is not None else self.prior_recall
 
     def honest_mean(self, total: float, count: int, declaration: Declaration) -> float | None:
         """The mean of `count` kept rewards that sum to `total`, shrunk towards the declared minimum; None where none is declared."""
@@ -95,33 +102,42 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
         honest_mean: float | None = None,
         recall: Recall | None = None,
         precision: Precision | None = None,
+        calibrated: Calibrated | None = None,
     ) -> Judgement:
-        """One subject's verdict and action. `outcomes` holds one byte a check; without `checks` all are taken to be of the fast lane."""
+        """One subject's verdict and action. `outcomes` holds one byte a check; without `checks` all are taken to be of the fast lane.
+
+        What facts prove is decided by the table, whatever is `calibrated`.
+        """
         findings = tuple(findings)
         fast = _fast(outcomes, checks)
         exported = exportable(findings)
-        everything = self._weigh(findings, precision or self.precision)
-        shown = everything if len(exported) == len(findings) else self._weigh(exported, precision or self.precision)
-        probability = self.probability(everything)
+        everything = self.weigh(findings, precision or self.precision)
+        shown = everything if len(exported) == len(findings) else self.weigh(exported, precision or self.precision)
+        probable = partial(self.probability, calibrated=calibrated)
+        probability = probable(everything)
         if waiting := fast.count(Outcome.PENDING):
             return Judgement(verdict=Verdict.PENDING, probability=probability, action=Action.HOLD, reasons=(f"{waiting} fast checks have not run yet",))
-        if self._verdict(shown) is Verdict.QUARANTINE:
-            return self._quarantined(shown, probability, declaration, reward, honest_mean, recall or self.recall)
+        if self._verdict(shown, probable) is Verdict.QUARANTINE:
+            proofs = [w for w in shown if self._proves(w)]
+            excluded = self._excluded(shown, proofs, probability, probable)
+            return self._overridden(excluded, proofs, declaration, reward, honest_mean, recall or self.recall) if proofs else excluded
         died = bool(fast) and fast.count(Outcome.ERROR) == len(fast)
-        suspected = self._verdict(everything) > Verdict.ACCEPT
-        return self._kept(shown, probability, died=died, flagged=died or suspected)
+        suspected = self._verdict(everything, probable) > Verdict.ACCEPT
+        return self._kept(shown, probability, probable, died=died, flagged=died or suspected)
 
     @staticmethod
     def judge_group(judgements: Sequence[Judgement], rewards: Sequence[float | None]) -> GroupJudgement:
         """See `group_policy.judge_group`."""
         return judge_group(judgements, rewards)
 
-    def probability(self, weighed: Iterable[Weighed]) -> float:
+    def probability(self, weighed: Iterable[Weighed], calibrated: Calibrated | None = None) -> float:
         """That the trajectory is not to be used as it is."""
-        return noisy_or(self.prior, heaviest((w.finding.check, w.weight) for w in weighed if w.ruling.weighs))
+        counting = [w for w in weighed if w.ruling.weighs]
+        noisy = noisy_or(self.prior, heaviest((w.finding.check, w.weight) for w in counting))
+        return noisy if calibrated is None else calibrated(noisy, heaviest((w.by, bounded(w.finding.score)) for w in counting))
 
-    def _weigh(self, findings: Iterable[Finding], precision: Precision) -> list[Weighed]:
-        """Most deciding first: by the line of the table, then by weight."""
+    def weigh(self, findings: Iterable[Finding], precision: Precision) -> list[Weighed]:
+        """What the policy makes of each, most deciding first: by the line of the table, then by weight."""
         weighed = []
         for finding in findings:
             line = self._line(finding)
@@ -135,19 +151,19 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
         lines = [at for at, ruling in enumerate(self.table) if (ruling.tier, ruling.cause) == key and all(map(ge, special, ruling.special))]
         return max(lines, key=lambda at: self.table[at].special)
 
-    def _verdict(self, weighed: Sequence[Weighed]) -> Verdict:
+    def _verdict(self, weighed: Sequence[Weighed], probable: Probable) -> Verdict:
         if not weighed:
             return Verdict.ACCEPT
         fixed = max((Verdict[w.ruling.verdict.name] for w in weighed if w.ruling.verdict is not Fixed.BY_PROBABILITY), default=Verdict.ACCEPT)
-        probability = self.probability(weighed)
+        probability = probable(weighed)
         if probability >= self.thresholds.quarantine and any(w.may_quarantine for w in weighed if w.ruling.weighs):
             return Verdict.QUARANTINE
         return max(fixed, Verdict.FLAG) if probability >= self.thresholds.flag else fixed
 
-    def _kept(self, weighed: Sequence[Weighed], probability: float, *, died: bool, flagged: bool) -> Judgement:
+    def _kept(self, weighed: Sequence[Weighed], probability: float, probable: Probable, *, died: bool, flagged: bool) -> Judgement:
         if not flagged:
             return Judgement(verdict=Verdict.ACCEPT, probability=probability, action=Action.KEEP)
-        reaching = self._reaching(self.thresholds.flag, weighed)
+        reaching = self._reaching(self.thresholds.flag, weighed, probable)
         deciding = [w for w in weighed if w.ruling.verdict is Fixed.FLAG or w in reaching]
         reasons = [_reason(w) for w in _once(deciding)] + ["every fast check ended in an error"] * died
         return Judgement(
@@ -159,13 +175,11 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
             deciding=_names(deciding),
         )
 
-    def _quarantined(
-        self, weighed: Sequence[Weighed], probability: float, declaration: Declaration, reward: float | None, honest_mean: float | None, recall: Recall
-    ) -> Judgement:
-        proofs = [w for w in weighed if self._proves(w)]
-        deciding = proofs or [w for w in weighed if w.ruling.quarantines] or self._reaching(self.thresholds.quarantine, weighed)
+    def _excluded(self, weighed: Sequence[Weighed], proofs: Sequence[Weighed], probability: float, probable: Probable) -> Judgement:
+        quarantining = [w for w in weighed if w.ruling.quarantines]
+        deciding = proofs or quarantining or self._reaching(self.thresholds.quarantine, weighed, probable)
         cause = _cause(deciding)
-        excluded = Judgement(
+        return Judgement(
             verdict=Verdict.QUARANTINE,
             probability=probability,
             action=Action.EXCLUDE,
@@ -174,7 +188,6 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
             reasons=tuple(_reason(w) for w in _once(deciding)),
             deciding=_names(deciding),
         )
-        return self._overridden(excluded, proofs, declaration, reward, honest_mean, recall) if proofs else excluded
 
     def _overridden(
         self, excluded: Judgement, proofs: Sequence[Weighed], declaration: Declaration, reward: float | None, honest_mean: float | None, recall: Recall
@@ -197,13 +210,13 @@ class Policy(PolicyFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return False
         return weighed.ruling.quarantines or (weighed.weight >= self.thresholds.quarantine and weighed.precision.lower >= self.thresholds.proof)
 
-    def _reaching(self, threshold: float, weighed: Sequence[Weighed]) -> list[Weighed]:
+    def _reaching(self, threshold: float, weighed: Sequence[Weighed], probable: Probable) -> list[Weighed]:
         """The fewest checks, heaviest first, that reach the threshold together: who is to answer for it. Nobody where it is not reached."""
         chosen: dict[str, Weighed] = {}
         for w in sorted(weighed, key=lambda w: -w.weight):
             if w.ruling.weighs:
                 chosen.setdefault(w.finding.check, w)
-            if chosen and self.probability(chosen.values()) >= threshold:
+            if chosen and probable(chosen.values()) >= threshold:
                 return list(chosen.values())
         return []
 
