@@ -68,6 +68,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     admitted: bool
     state: State = State.ACTIVE
     sampling_weight: float = 1.0  # below 1 under probation
+    audit_rate: float = 0.0  # the share of its groups that the service wants to be shown at least
     mode: Mode = Mode.OBSERVE
     would_refuse: bool = False  # what enforce mode would have done
 
