@@ -19,6 +19,7 @@ LATE = "inspector.late"
 SWEEP = "inspector.sweep"
 RETAIN = "inspector.retain"
 LEARN = "inspector.learn"
+CALIBRATE = "inspector.calibrate"
 PROBE = "inspector.probe"
 QUEUES = {AUDIT: "audit", LATE: "late"}  # of workers that hold the database's address
 SANDBOX = "sandbox"
@@ -49,6 +50,11 @@ def application(settings: Settings | None = None, tasks: str = "inspector.worker
         beat_schedule={
             "sweep": {"task": SWEEP, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s * 2}},
             "retain": {"task": RETAIN, "schedule": settings.retain_every_s, "options": {"expires": settings.retain_every_s, "queue": QUEUES[LATE]}},
+            "calibrate": {
+                "task": CALIBRATE,
+                "schedule": settings.calibrate_every_s,
+                "options": {"expires": settings.calibrate_every_s, "queue": QUEUES[LATE]},
+            },
             "learn": {"task": LEARN, "schedule": settings.learn_every_s, "options": {"expires": settings.learn_every_s, "queue": QUEUES[LATE]}},
         },
     )

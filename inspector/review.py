@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlmodel import Session
 
 from inspector.errors import BadSubmission
-from inspector.store import decisions, environments, reviews, runs, selections, trajectories, verdicts, work
+from inspector.store import decisions, environments, labels, reviews, runs, selections, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
 from inspector.store.reviews import Said
 from inspector.store.trajectories import Summary
@@ -56,7 +56,8 @@ def judge(
     author, reasons = f"person:{person}", (f"judged by {person}",)
     decision = _about(about, action, decided, author=author, mode=mode, supersedes=standing.seq, reward_override=reward, reasons=reasons)
     seq = decisions.append(session, project, [Numbered(decision, key)])
-    reviews.add(session, project, key, Said(person, judgement.value, reward, cause, note), seq)
+    reviews.add(session, project, key, Said(person, judgement.value, reward, cause, note, None if standing.by_person else standing.verdict), seq)
+    labels.close(session, key)
     return decisions.read(session, project, [seq])[seq]
 
 

@@ -60,6 +60,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hold_s: float = 30.0
     replay_paid_share: float = 0.05  # of paid trajectories with a final state, how much is graded again
     replay_unpaid_share: float = 0.01  # of unpaid ones
+    spot_check_share: float = 0.01  # of all trajectories, how much people are asked to look at whatever the checks say
+    calibrate_every_s: float = 60.0  # how often projects are looked for of which enough was judged to calibrate anew
     enforcement_stop_share: float = 0.20
     enforcement_stop_window: int = 1000
     checks: str = ""  # which of the installed ones judge what arrives: owners, patterns, names, with spaces between; empty means all

@@ -15,6 +15,7 @@ from sqlmodel import Session
 
 from inspector import engine as checks_engine
 from inspector.audit import counting, deciding, draining, group_work, isolation, late_answers, look_back, sampling, stops, subjects, usual
+from inspector.audit.beliefs import Belief, Beliefs
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
 from inspector.audit.plans import Plan, Plans
@@ -23,7 +24,7 @@ from inspector.catalog import Catalog
 from inspector.engine import Needs
 from inspector.errors import Unavailable
 from inspector.policy import Policy
-from inspector.store import decisions, environments, groups, patches, runs, selections, states, verdicts, work
+from inspector.store import decisions, environments, groups, patches, runs, states, verdicts, work
 from inspector.store.decisions import Numbered, Revoked
 from inspector.store.segments import SegmentReader
 from inspector.store.session import AlreadyThere, driver, transaction
@@ -51,6 +52,7 @@ class Pace(NamedTuple):
     stop_share: float = 0.20
     stop_window: int = 1000
     replays: sampling.Shares = sampling.Shares()
+    spot_checks: float = 0.01  # of all trajectories, how much a person is asked to look at whatever the checks say
 
 
 class Closing(NamedTuple):
@@ -91,9 +93,8 @@ class Auditor:
         self.late = late  # called where late checks may wait
         self.alarms = alarms  # False in a thread, where no alarm can be set
         self.usual = usual.Usual()
+        self.beliefs = Beliefs(policy)
         self.heartbeat = Heartbeat(engine, lease_s=pace.lease_s, every_s=pace.heartbeat_s)
-        with transaction(engine) as session:
-            self.policy_id = selections.policy(session, policy.name, policy.digest.encode())
 
     def drain(self, for_s: float = math.inf) -> int:
         """Audit until nothing is left to claim, and begin no block after `for_s`; how many subjects."""
@@ -139,6 +140,7 @@ class Auditor:
             opened, damaged = subjects.open_block(session, self.reader, claims)
             kinds = {(s.project, s.selection) for s in [o.subject for o in opened] + [subject for _, subject, _ in damaged]}
             plans = {kind: self.plans.of(session, *kind) for kind in kinds}
+            beliefs = {project: self.beliefs.of(session, project) for project, _ in kinds}
         audited = [self._damaged(claim, subject, reason, plans[subject.project, subject.selection]) for claim, subject, reason in damaged]
         for project, selection in {(o.subject.project, o.subject.selection) for o in opened}:
             mine = [o for o in opened if (o.subject.project, o.subject.selection) == (project, selection)]
@@ -148,11 +150,11 @@ class Auditor:
             with transaction(self.engine) as session:
                 audited = late_answers.carried(session, audited, plans)
                 means = self.honest_means(session, audited)
-        return [self.judged(a, plans[a.subject.project, a.subject.selection], means(a)) for a in audited]
+        return [self.judged(a, plans[a.subject.project, a.subject.selection], means(a), beliefs[a.subject.project]) for a in audited]
 
-    def judged(self, audited: Audited, plan: Plan, honest_mean: float | None) -> Judged:
+    def judged(self, audited: Audited, plan: Plan, honest_mean: float | None, belief: Belief) -> Judged:
         """What the policy makes of it."""
-        return Judged(audited, plan, deciding.judge(self.policy, audited, plan, honest_mean))
+        return Judged(audited, plan, deciding.judge(self.policy, audited, plan, honest_mean, belief), belief)
 
     def _run(self, project: int, opened: Sequence[Opened], plan: Plan) -> list[Audited]:
         if opened[0].claim.claims > 2:
@@ -225,6 +227,7 @@ class Auditor:
             self._count_members(session, ours, earlier)
             entries, watches = self.write(session, ours, earlier)
             sampling.sample(session, [j.audited for j in ours], self.pace.replays)
+            sampling.spot_check(session, [j.audited for j in ours], self.pace.spot_checks)
             mine = [c for c in claims if c.id in held]
             entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
             promised = look_back.promise(session, [j.audited for j in ours if look_back.is_new(j.audited, earlier.get(j.audited.subject.key))])
@@ -242,7 +245,7 @@ class Auditor:
             audited = [j.audited for j in judged]
             means = self.honest_means(session, audited)
             plans = [self.plans.of(session, a.subject.project, a.subject.selection) for a in audited]
-        return [self.judged(a, plan, means(a)) for a, plan in zip(audited, plans, strict=True)]
+        return [self.judged(j.audited, plan, means(j.audited), j.belief) for j, plan in zip(judged, plans, strict=True)]
 
     def _has_late(self, session: Session, project: int, selection: int) -> bool:
         return bool(self.plans.of(session, project, selection).late)
@@ -257,7 +260,7 @@ class Auditor:
         if not judged:
             return {}, []
         judged = self._held(session, judged)
-        rows = {j.audited.subject.key: counting.counted(j, deciding.verdict_row(j, self.policy_id, earlier.get(j.audited.subject.key))) for j in judged}
+        rows = {j.audited.subject.key: counting.counted(j, deciding.verdict_row(j, earlier.get(j.audited.subject.key))) for j in judged}
         counting.learn(session, judged, rows, earlier)
         verdicts.add(session, list(rows.values()), [row for j in judged if j.audited.assessment.findings for row in deciding.finding_rows(j)])
         acted = [j for j in judged if j.judgement.action is not Action.KEEP]
@@ -269,7 +272,7 @@ class Auditor:
         entries: Entries = {}
         for j in judged:
             key = j.audited.subject.key
-            entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, f"policy:{self.policy.name}")
+            entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, f"policy:{j.belief.name}")
             if entry is not None:
                 entries.setdefault(j.audited.subject.project, []).append(entry)
         return entries, watches

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from inspector.audit.beliefs import Belief
 from inspector.audit.plans import Plan
 from inspector.audit.subjects import Audited
 from inspector.policy import Policy
@@ -24,6 +25,7 @@ class Judged(NamedTuple):
     audited: Audited
     plan: Plan
     judgement: Judgement
+    belief: Belief
 
     @property
     def deciding(self) -> set[int]:
@@ -54,13 +56,13 @@ class Circumstances(NamedTuple):
         return not deciding or bool(deciding - stopped)
 
 
-def judge(policy: Policy, audited: Audited, plan: Plan, honest_mean: float | None) -> Judgement:
+def judge(policy: Policy, audited: Audited, plan: Plan, honest_mean: float | None, belief: Belief) -> Judgement:
     """The policy's judgement, without what rests on revoked checks."""
     findings = audited.assessment.findings
     if plan.revoked:
         findings = tuple(f for f in findings if plan.ids.get((f.check, f.version)) not in plan.revoked)
     if not findings and Outcome.ERROR not in audited.assessment.outcomes and Outcome.PENDING not in audited.assessment.outcomes:
-        return Judgement(verdict=Verdict.ACCEPT, probability=policy.prior, action=Action.KEEP)  # most are: nothing to weigh
+        return Judgement(verdict=Verdict.ACCEPT, probability=belief.without_findings(audited.header.environment.id), action=Action.KEEP)  # most are
     return policy.judge(
         findings,
         audited.assessment.outcomes,
@@ -68,6 +70,9 @@ def judge(policy: Policy, audited: Audited, plan: Plan, honest_mean: float | Non
         declaration=audited.declaration,
         reward=audited.subject.reward,
         honest_mean=honest_mean,
+        recall=belief.recall,
+        precision=belief.precision,
+        calibrated=belief.calibrated(audited.header.environment.id),
     )
 
 
@@ -81,12 +86,12 @@ def held(judged: Judged, states: Mapping[tuple[int, int], State]) -> Judged:
     return judged._replace(judgement=msgspec.structs.replace(judged.judgement, action=Action.HOLD, reasons=(*judged.judgement.reasons, reason)))
 
 
-def verdict_row(judged: Judged, policy_id: int, earlier: NewVerdict | None) -> NewVerdict:
+def verdict_row(judged: Judged, earlier: NewVerdict | None) -> NewVerdict:
     """What is stored; a person's decision outlives another audit."""
     audited, subject = judged.audited, judged.audited.subject
-    assessment = audited.assessment
+    assessment, policy = audited.assessment, judged.belief.policy
     row = verdicts.row(
-        subject.key, subject.project, audited.content or 0, policy_id, judged.judgement, assessment.outcomes, dict(assessment.notes), final=judged.final
+        subject.key, subject.project, audited.content or 0, policy, judged.judgement, assessment.outcomes, dict(assessment.notes), final=judged.final
     )
     row = row._replace(content=audited.content, state=audited.state, answer=audited.answer)
     if earlier is None:

@@ -179,7 +179,8 @@ class LateAuditor:
             said = ended(plan, answered(plan, Assessment(row.outcomes, findings, verdicts.notes_of(row)), inspected.answers))
             audited.append(Audited(inspected.claim, subject, header, declared[subject.task], row.content, said, state=row.state, answer=row.answer))
         means = self._auditor.honest_means(session, audited)
-        return [self._auditor.judged(a, plans[a.subject.key], means(a)) for a in audited]
+        beliefs = {a.subject.project: self._auditor.beliefs.of(session, a.subject.project) for a in audited}
+        return [self._auditor.judged(a, plans[a.subject.key], means(a), beliefs[a.subject.project]) for a in audited]
 
 
 def _group(name: str, complete: bool, read: Sequence[Trajectory]) -> Group:

@@ -1,4 +1,4 @@
-"""Which final states are graded again: a share of those that were paid and of those that were not, the same ones whoever asks."""
+"""What chance picks, the same whoever asks: final states that are graded again, and trajectories that a person looks at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sqlmodel import Session
 
 from inspector.audit.subjects import Audited
 from inspector.final_states import final_states
-from inspector.store import replays
+from inspector.store import labels, replays
+from inspector.store.labels import Pick
 
 
 class Shares(NamedTuple):
@@ -36,6 +37,14 @@ def _is_chosen(audited: Audited, shares: Shares) -> bool:
     return place(audited.subject.key) < (shares.paid if audited.declaration.pays(audited.subject.reward) else shares.unpaid)
 
 
-def place(key: UUID) -> float:
-    """Where a key stands between 0 and 1."""
-    return int.from_bytes(hashlib.sha256(key.bytes).digest()[:8], "big") / 2**64
+def spot_check(session: Session, audited: Sequence[Audited], share: float) -> None:
+    """Have people look at the chosen ones, whatever the checks say of them."""
+    places = [(a.subject, place(a.subject.key, b"spot")) for a in audited]
+    picked = [Pick(subject.key, subject.project, at, share) for subject, at in places if at < share]
+    if picked:
+        labels.pick(session, picked)
+
+
+def place(key: UUID, purpose: bytes = b"") -> float:
+    """Where a key stands between 0 and 1; elsewhere for another purpose."""
+    return int.from_bytes(hashlib.sha256(purpose + key.bytes).digest()[:8], "big") / 2**64

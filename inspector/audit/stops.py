@@ -50,15 +50,15 @@ def review(session: Session, policy: Policy, judged: Iterable[Judged], *, share:
             if count <= share * window or not resting:
                 continue
             name = next(name for j in resting for name in j.judgement.deciding if j.plan.ids.get(split(name)) == check_version)
-            if _rests_on_facts(policy, resting[0], name):
+            if _rests_on_facts(policy.thresholds.proof, resting[0], name):
                 watches |= {Watch(j.audited.header.environment.id, j.audited.header.environment.version, name, count / window): None for j in resting}
             elif runs.stop(session, run, check_version, count / window):
                 stops.append(Stop(run, name, count / window))
     return stops, list(watches)
 
 
-def _rests_on_facts(policy: Policy, judged: Judged, name: str) -> bool:
+def _rests_on_facts(proof: float, judged: Judged, name: str) -> bool:
     check, version = split(name)
     found = [f for f in judged.audited.assessment.findings if (f.check, f.version) == (check, version)]
     tier, cause = (found[0].tier, found[0].cause) if found else (Tier.TEXT, Cause.ANOMALY)
-    return tier is Tier.EVIDENCE or policy.precision(check, version, tier, cause).lower >= policy.thresholds.proof
+    return tier is Tier.EVIDENCE or judged.belief.precision(check, version, tier, cause).lower >= proof

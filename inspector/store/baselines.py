@@ -53,16 +53,16 @@ class Due(NamedTuple):
 
 
 @contextmanager
-def learning_alone(engine: Engine) -> Iterator[bool]:
+def learning_alone(engine: Engine, lock: int = LOCK) -> Iterator[bool]:
     """False where another process is learning at this moment; the lock goes with its connection. Raises Unavailable."""
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            alone = bool(connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar())
+            alone = bool(connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}).scalar())
             try:
                 yield alone
             finally:
                 if alone:
-                    connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
+                    connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": lock})
     except (OperationalError, PoolTimeout) as error:
         raise Unavailable(f"the database is away: {type(error).__name__}") from error
 

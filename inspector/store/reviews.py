@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from inspector.store.codes import CAUSE_CODE, cause_of
 from inspector.store.session import driver
-from inspector.verdict import Cause
+from inspector.verdict import Cause, Verdict
 
 
 class Said(NamedTuple):
@@ -22,6 +22,7 @@ class Said(NamedTuple):
     reward: float | None
     cause: Cause | None  # as the person said; None where they left it to the checks
     note: str
+    before: Verdict | None = None  # of the checks; None where another person's stood
 
 
 class Review(NamedTuple):
@@ -39,8 +40,8 @@ class Review(NamedTuple):
 def add(session: Session, project: int, key: UUID, said: Said, seq: int) -> None:
     """Keep a judgement together with the number of the decision that it made."""
     driver(session).execute(
-        "INSERT INTO review (project, key, person, judgement, reward, cause, note, seq) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-        (project, key, said.person, said.judgement, said.reward, CAUSE_CODE[said.cause], said.note, seq),
+        "INSERT INTO review (project, key, person, judgement, reward, cause, note, before, seq) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (project, key, said.person, said.judgement, said.reward, CAUSE_CODE[said.cause], said.note, said.before, seq),
     )
 
 

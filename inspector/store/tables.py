@@ -393,8 +393,37 @@ class ReviewRow(SQLModel, table=True):
     reward: float | None = Field(default=None, sa_column=_column(Double, null=True))
     cause: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))  # as the person said; NULL where they left it
     note: str = Field(default="", sa_column=_column(Text, server_default=""))
+    before: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))  # the checks' verdict; NULL where a person's stood
     seq: int = Field(sa_column=_column(BigInteger))
     reviewed_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class SpotCheckRow(SQLModel, table=True):
+    """A trajectory that chance picked for a person to look at, whatever the checks say of it."""
+
+    __tablename__ = "spot_check"
+    __table_args__ = (Index("spot_check_next", "project", "place", "key", postgresql_where=text("open")), Index("spot_check_of", "project", "key"))
+
+    key: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    project: int = Field(sa_column=_column(BigInteger))
+    place: float = Field(sa_column=_column(Double))  # where its key stands between 0 and 1: the smallest are looked at first
+    share: float = Field(sa_column=_column(Double))  # below which places were picked when it came
+    open: bool = Field(default=True, sa_column=_column(Boolean, server_default="true"))  # nobody looked at it yet
+
+
+class CalibrationRow(SQLModel, table=True):
+    """A project's model from findings to a probability; the bodies of old ones are gone."""
+
+    __tablename__ = "calibration"
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True))
+    version: int = Field(sa_column=_column(Integer, primary_key=True))
+    digest: bytes = Field(sa_column=_column(LargeBinary))  # sha256 of the body
+    policy: str = Field(sa_column=_column(Text))  # the digest of the one that it was fitted under
+    until: int = Field(sa_column=_column(BigInteger))  # the last review that was looked at, also where it changed nothing
+    why: str = Field(sa_column=_column(Text))  # it holds
+    body: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))
+    fitted_at: datetime | None = Field(default=None, sa_column=_now())
 
 
 class StateChangeRow(SQLModel, table=True):

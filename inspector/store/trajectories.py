@@ -144,6 +144,7 @@ def forget(session: Session, project: int, before: UUID, limit: int) -> int:
         " AND NOT EXISTS (SELECT FROM work w WHERE w.group_id = t.group_id AND w.lane = 1)"
         " ORDER BY project, key LIMIT %(limit)s FOR UPDATE),"
         " verdicts AS (DELETE FROM verdict v USING old WHERE v.key = old.key), findings AS (DELETE FROM finding f USING old WHERE f.key = old.key),"
+        " spots AS (DELETE FROM spot_check s USING old WHERE s.key = old.key),"
         " patches AS (DELETE FROM patch p USING old WHERE p.key = old.key),"
         " replays AS (DELETE FROM replay r USING old WHERE r.key = old.key) DELETE FROM trajectory t USING old WHERE t.key = old.key",
         {"project": project, "before": before, "limit": limit},

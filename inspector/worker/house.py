@@ -10,7 +10,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import catalog, learning, logs, policy, probing, quarantine, queue, retention
+from inspector import calibrating, catalog, learning, logs, policy, probing, quarantine, queue, retention
 from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.sampling import Shares
@@ -58,6 +58,7 @@ class House:
             stop_share=settings.enforcement_stop_share,
             stop_window=settings.enforcement_stop_window,
             replays=Shares(settings.replay_paid_share, settings.replay_unpaid_share),
+            spot_checks=settings.spot_check_share,
         )
         reader = SegmentReader(settings.store_path)
         waker = Waker(settings.database_url)
@@ -91,6 +92,10 @@ class House:
     def learn(self) -> None:
         """Fit what is ordinary anew, where enough came since; the fit itself has a process of its own."""
         learning.learn_due(self.engine, self.auditor.reader, partial(fit_apart, limit_s=FIT_S))
+
+    def calibrate(self) -> None:
+        """Fit probabilities anew where people judged enough."""
+        calibrating.calibrate_due(self.engine, self.auditor.policy)
 
     def sweep(self) -> None:
         """Close groups that nothing comes to any more, ring where anything waits, and close late checks that are overdue."""

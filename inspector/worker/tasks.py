@@ -77,6 +77,12 @@ def learn() -> None:
     house().learn()
 
 
+@celery.task(name=queue.CALIBRATE)
+def calibrate() -> None:
+    """Fit probabilities anew in projects where people judged enough."""
+    house().calibrate()
+
+
 @celery.task(name=queue.SWEEP)
 def sweep() -> None:
     """Find what lost its worker or its bell, groups that nothing comes to any more, and late checks that are overdue."""

@@ -224,6 +224,28 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('project', 'environment_version')
     )
     op.create_index('project_environment_by_version', 'project_environment', ['environment_version'], unique=False)
+    op.create_table('calibration',
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('version', sa.Integer(), nullable=False),
+    sa.Column('digest', sa.LargeBinary(), nullable=False),
+    sa.Column('policy', sa.Text(), nullable=False),
+    sa.Column('until', sa.BigInteger(), nullable=False),
+    sa.Column('why', sa.Text(), nullable=False),
+    sa.Column('body', sa.LargeBinary(), nullable=True),
+    sa.Column('fitted_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('project', 'version')
+    )
+    op.create_table('spot_check',
+    sa.Column('key', sa.Uuid(), nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('place', sa.Double(), nullable=False),
+    sa.Column('share', sa.Double(), nullable=False),
+    sa.Column('open', sa.Boolean(), server_default='true', nullable=False),
+    sa.PrimaryKeyConstraint('key')
+    )
+    op.create_index('spot_check_next', 'spot_check', ['project', 'place', 'key'], unique=False, postgresql_where=sa.text('open'))
+    op.create_index('spot_check_of', 'spot_check', ['project', 'key'], unique=False)
     op.create_table('review',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=False),
@@ -233,6 +255,7 @@ def upgrade() -> None:
     sa.Column('reward', sa.Double(), nullable=True),
     sa.Column('cause', sa.SmallInteger(), nullable=True),
     sa.Column('note', sa.Text(), server_default='', nullable=False),
+    sa.Column('before', sa.SmallInteger(), nullable=True),
     sa.Column('seq', sa.BigInteger(), nullable=False),
     sa.Column('reviewed_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['project'], ['project.id'], ),
@@ -451,6 +474,10 @@ def downgrade() -> None:
     op.drop_index('run_name', table_name='run')
     op.drop_table('run')
     op.drop_table('revocation')
+    op.drop_index('spot_check_of', table_name='spot_check')
+    op.drop_index('spot_check_next', table_name='spot_check', postgresql_where=sa.text('open'))
+    op.drop_table('spot_check')
+    op.drop_table('calibration')
     op.drop_index('review_newest', table_name='review')
     op.drop_index('review_by_key', table_name='review')
     op.drop_table('review')
