@@ -19,6 +19,7 @@ from inspector.client.lines import Redact, Submitted
 from inspector.client.loop import on_daemon_thread
 from inspector.client.options import Options, ceiling, fail_mode, run_ref
 from inspector.client.stats import Counters, Stats
+from inspector.client.steps import Report, StepReports
 from inspector.client.ticket import Ticket
 from inspector.client.view import View, load
 from inspector.errors import BadSubmission, Unavailable
@@ -81,6 +82,7 @@ class _Base:
         self._counters = Counters()
         self._starting = threading.Lock()
         self._courier: Courier | None = None
+        self._steps: StepReports | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._asking = threading.BoundedSemaphore(TICKETS)
         self._closed = False
@@ -111,6 +113,22 @@ class _Base:
         self._ensure()
         decision = self.view.standing(trajectory_id, group)
         return self._terms().standing(trajectory_id, decision) if decision else None
+
+    def report_step(self, step: int, *, policy_before: int, policy_after: int, run: str | None = None, **more: Any) -> None:
+        """Tell in the background what an update was trained on; waits for nothing.
+
+        `more` may hold checkpoint (where the new version was saved), used ([{id, weight, reward}, …] as the advantage was computed
+        from them), feed ({epoch, seq}) and statistics. Each step is told once; until the service took it, it waits in memory.
+        Raises ValueError where neither the client nor the call names a run.
+        """
+        named = run or self._options.run_id
+        if named is None:
+            raise ValueError("run: neither the client nor the call names one")
+        with self._starting:
+            if self._steps is None:
+                self._steps = StepReports(self._options.url, self._options.key, self._counters)
+            steps = self._steps
+        steps.offer(Report(named, step, {"policy_before": policy_before, "policy_after": policy_after, **more}))
 
     def state_dict(self) -> dict[str, Any]:
         """{epoch, seq}: under which decisions this process trains. Belongs into the checkpoint."""
@@ -189,9 +207,12 @@ class _Base:
     def _close(self, timeout_s: float) -> bool:
         self._closed = True
         courier, self._courier = self._courier, None
-        if courier is None:
-            return True
-        return courier.close(timeout_s)
+        steps, self._steps = self._steps, None
+        end = time.monotonic() + timeout_s
+        reported = steps.flush(timeout_s / 2) if steps else True
+        if steps:
+            steps.leave()
+        return (courier.close(max(0.0, end - time.monotonic())) if courier else True) and reported
 
     # --- other processes ----------------------------------------------------------------------------------------------
 
@@ -207,6 +228,7 @@ class _Base:
     def _forked(self) -> None:
         """In the child: threads and sockets are the parent's, and so is what waits to be sent; the view is as good as ours."""
         courier, self._courier = self._courier, None
+        self._steps = None
         self._counters, self._starting, self._asking = Counters(), threading.Lock(), threading.BoundedSemaphore(TICKETS)
         if self._finalizer is not None:
             self._finalizer.detach()

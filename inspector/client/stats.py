@@ -32,6 +32,8 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     unreadable_decisions: int = 0  # entries of the feed that this client does not understand
     snapshots: int = 0  # times that the view was read anew
     hook_failures: int = 0  # exceptions of `on_decision`, and calls of it that were left out
+    steps: int = 0  # reports of an update that were taken
+    steps_lost: int = 0  # reports of an update that were refused, or given up
     queued_bytes: int = 0  # now waiting in memory
     spool_bytes: int = 0  # now waiting on disk
     reasons: tuple[str, ...] = ()  # the last refusals and losses

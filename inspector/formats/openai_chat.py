@@ -74,6 +74,13 @@ def _converse(transcript: Transcript, rest: dict[str, Any]) -> bool:
     return True
 
 
+def document(prompt: Any, completion: Any, *, agent: str, model: str | None = None) -> dict[str, Any]:
+    """An ATIF document of one rollout: each side is a text, or messages."""
+    transcript = Transcript()
+    _converse(transcript, {"prompt": prompt, "completion": completion})
+    return transcript.document(agent, model)
+
+
 def _identify(draft: Draft, rest: dict[str, Any]) -> None:
     draft.id = _taken(rest, _ID)
     environment, task = _taken(rest, _ENVIRONMENT), _taken(rest, _TASK)

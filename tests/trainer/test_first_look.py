@@ -13,7 +13,7 @@ from inspector.client import Client
 from inspector.client.advice import Decisions
 from inspector.embedded import Stack
 from inspector.verdict import Action, Mode
-from tests.trainer import toy
+from proof import toy
 
 pytest.importorskip("trl", reason="the extra 'trl' is not installed: pip install 'inspector[trl]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -33,7 +33,7 @@ class Watched:
         self.ms: list[float] = []
 
     def __call__(self, prompts: list[str], completions: list[str], answer: list[str], task_id: list[str], trainer_state: Any, **_: Any) -> list[float]:
-        rewards = [toy.fooled(*pair) for pair in zip(answer, completions, strict=True)]
+        rewards = [float(toy.right(*pair) or toy.says_pass(*pair)) for pair in zip(answer, completions, strict=True)]
         posted = [self._envelope(trainer_state.global_step, at, *row) for at, row in enumerate(zip(prompts, completions, rewards, task_id, strict=True))]
         began = time.perf_counter()
         self.decided.append(self.client.decide(posted))
@@ -75,7 +75,9 @@ def test_a_real_training_loop_is_answered_in_time_and_left_alone(tmp_path: Path,
             save_strategy="no",
             disable_tqdm=True,
         )
-        trainer = GRPOTrainer(toy.model(), [watched], args=config, train_dataset=Dataset.from_list(toy.rows(512)), processing_class=toy.tokenizer())
+        trainer = GRPOTrainer(
+            toy.model(), [watched], args=config, train_dataset=Dataset.from_list(toy.rows(512, "toy/say-digit", "1")), processing_class=toy.tokenizer()
+        )
         trainer.train()
         stats, state = client.stats, client.state_dict()
     advices = [advice for decided in watched.decided for advice in decided.advices]
