@@ -16,10 +16,11 @@ import structlog
 from sqlalchemy import Engine
 from sqlmodel import Session
 
+from inspector.audit.beliefs import read_model
 from inspector.calibration import model
 from inspector.calibration.choosing import Choice, choose
 from inspector.calibration.labels import Label, Seen
-from inspector.calibration.model import BadModel, Model
+from inspector.calibration.model import Model
 from inspector.combine import bounded
 from inspector.policy import Policy
 from inspector.store import baselines, calibrations, labels
@@ -74,14 +75,7 @@ def labelled(session: Session, project: int, policy: Policy) -> list[Label]:
 
 
 def _champion(session: Session, project: int, latest: calibrations.Latest | None, policy: Policy) -> Model | None:
-    if latest is None or latest.policy != policy.digest:
-        return None
-    body = calibrations.body(session, project, latest.version)
-    try:
-        return None if body is None else model.unpack(body)
-    except BadModel as error:
-        log.error("damaged calibration", project=project, version=latest.version, reason=str(error))
-        return None
+    return None if latest is None or latest.policy != policy.digest else read_model(session, project, latest.version)
 
 
 def _keep(engine: Engine, project: int, policy: Policy, choice: Choice, until: int, latest: calibrations.Latest | None) -> None:

@@ -16,6 +16,7 @@ from inspector.api.parameters import described
 from inspector.api.routes import (
     amending,
     artifacts,
+    calibration,
     checks,
     decisions,
     environments,
@@ -51,6 +52,7 @@ ROUTERS = [
         probes,
         environments,
         runs,
+        calibration,
         checks,
         keys,
         projects,

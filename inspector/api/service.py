@@ -19,7 +19,7 @@ import redis
 import structlog
 from sqlalchemy import Engine
 
-from inspector import audit, catalog, queue
+from inspector import audit, catalog, policy, queue
 from inspector.api.access import Keys
 from inspector.api.batcher import Accepted, Batcher, Pace
 from inspector.api.desk import Desk
@@ -56,6 +56,7 @@ class Service:
         self.writer = SegmentWriter(self.root, max_bytes=settings.segment_bytes)
         self.reader = SegmentReader(self.root)
         self.catalog: Catalog = catalog.load()
+        self.policy = policy.load(settings.policy_file)
         celery = queue.application(settings)
         self.doorbell = Doorbell(celery, settings.redis_url)
         self.probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE, expires_s=queue.PROBE_BELL_S)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from inspector.cli import auditing, checks, decisions, demo, environments, keys, login, posting, probes, probing, runs, serving, status
+from inspector.cli import auditing, calibration, checks, decisions, demo, environments, keys, login, posting, probes, probing, runs, serving, status
 
 app = typer.Typer(
     name="inspector",
@@ -17,6 +17,7 @@ app = typer.Typer(
 app.command("audit")(auditing.audit_files)
 app.command("probe")(probing.probe_environment)
 app.add_typer(checks.app, name="checks")
+app.command("calibration")(calibration.show_calibration)
 app.command("up")(serving.serve)
 app.command("demo")(demo.run_demo)
 app.command("status")(status.show_status)
