@@ -1,0 +1,1 @@
+"""Verifiers for the toy environment that can be fooled."""
