@@ -20,7 +20,6 @@ from inspector.keys import new_keys
 from inspector.queue import Doorbell
 from inspector.settings import Limits
 from inspector.store import decisions, environments, groups, runs, states, trajectories
-from inspector.store.decisions import Numbered
 from inspector.store.environments import EnvironmentName
 from inspector.store.groups import GroupName
 from inspector.store.segments import SegmentWriter
@@ -99,12 +98,11 @@ class Intake:
     @staticmethod
     def _announce(session: Session, project: Project, references: References) -> None:
         """A project that posts an environment version or a task for the first time learns of its state, as those did that posted it before."""
-        joined, troubled = references.joined, references.troubled
-        standing = states.new_to(session, project.id, joined, troubled) if joined or troubled else []
+        joined, begun = references.joined, references.begun
+        standing = states.new_to(session, project.id, joined, begun) if joined or begun else []
         if standing:
             driver(session).execute("SET LOCAL synchronous_commit = on")  # numbers of the feed must not be given twice
-            told = [decisions.of_state(s, author="policy", reason=f"{s.state.value} when this project first posted it") for s in standing]
-            decisions.append(session, project.id, [Numbered(decision, None) for decision in told])
+            decisions.announce(session, project.id, standing, "first posted it")
 
     def _door(self, posting: Posting, receipts: list[Receipt | None]) -> tuple[dict[int, Admitted], dict[int, tuple[Admitted, int]]]:
         """By position: the lines that pass the first gate, and those whose id stood in this posting before, with where it did."""
@@ -217,7 +215,7 @@ class References(NamedTuple):
     runs: Mapping[str, tuple[int, Mode]]
     groups: Mapping[tuple[int | None, str], int]
     joined: Sequence[int] = ()  # environment versions that the project had not posted before
-    troubled: Sequence[int] = ()  # tasks in another state than active
+    begun: Sequence[int] = ()  # tasks of which the same is true
 
     def environment(self, admitted: Admitted) -> int:
         """Of its environment version."""
@@ -273,10 +271,11 @@ def refer(session: Session, project: int, fresh: Iterable[Admitted]) -> Referenc
     envelopes = [admitted.envelope for admitted in fresh]
     found = environments.make(session, {EnvironmentName(e.environment.id, e.environment.version) for e in envelopes})
     joined = environments.join(session, project, found.values())
-    tasks, troubled = environments.make_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
+    tasks = environments.ensure_tasks(session, {(found[EnvironmentName(e.environment.id, e.environment.version)], e.task.id) for e in envelopes})
+    begun = environments.join_tasks(session, project, tasks.values())
     run_ids = runs.ensure(session, project, {(e.run.id, e.run.trainer) for e in envelopes if e.run})
     names = [GroupName(run_ids[e.run.id][0] if e.run else None, e.group.id, e.group.size) for e in envelopes if e.group]
-    return References(found, tasks, run_ids, groups.touch(session, project, names), joined, troubled)
+    return References(found, tasks, run_ids, groups.touch(session, project, names), joined, begun)
 
 
 def _again(admitted: Admitted, sha256: bytes, key: UUID | None) -> Receipt:

@@ -15,7 +15,7 @@ from inspector.probe import causes
 from inspector.probe.words import Outcome, TaskReport
 from inspector.quarantine import Move
 from inspector.showable import showable
-from inspector.store import decisions, environments, packages, probe_work, probes, work
+from inspector.store import decisions, environments, packages, probe_work, probes, states, work
 from inspector.store.packages import Package
 from inspector.store.probe_work import MOST_CLAIMS, Work
 from inspector.store.probes import OVER, Asked, Budget, Priority, Probe, ProbeState
@@ -40,8 +40,10 @@ DIED = f"its worker died {('', 'once', 'twice', 'three times')[MOST_CLAIMS]}"
 
 def register(session: Session, project: int, environment_version: int, package: Package) -> bool:
     """Say what a version is made of; False where it was said before. Its owner is to be asked for before, and who registers it first owns it."""
-    environments.own(session, project, environment_version)
-    return packages.put(session, environment_version, project, package)
+    new = packages.put(session, environment_version, project, package)
+    if environments.own(session, project, environment_version):
+        decisions.announce(session, project, states.of_version(session, project, environment_version), "registered it")
+    return new
 
 
 def ask(session: Session, project: int, environment: str, version: str, asked: Asked) -> UUID:

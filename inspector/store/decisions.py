@@ -117,6 +117,12 @@ def of_state(standing: Standing, *, author: str, reason: str) -> Decision:
     )
 
 
+def announce(session: Session, project: int, standing: Sequence[Standing], when: str) -> None:
+    """Tell a project of states that held before they concerned it. Call it last in a transaction."""
+    told = [of_state(state, author="policy", reason=f"{state.state.value} when this project {when}") for state in standing]
+    append(session, project, [Numbered(decision, None) for decision in told])
+
+
 def append_states(session: Session, decisions: Mapping[int, Sequence[Decision]]) -> dict[int, int]:
     """Log decisions in several projects' feeds, taken in the order of their ids so that two such acts cannot deadlock."""
     return {project: append(session, project, [Numbered(decision, None) for decision in decisions[project]]) for project in sorted(decisions)}
@@ -131,8 +137,10 @@ def page(session: Session, project: int, epoch: UUID | None, after: int, limit: 
         raise Gone(f"decision {after + 1} is past the log's horizon, which begins at {now.first}", path="$.after")
     if after > now.seq:
         raise Gone(f"decision {after} was never logged: the log ends at {now.seq}", path="$.after")
-    rows = driver(session).execute("SELECT body FROM decision WHERE project = %s AND seq > %s ORDER BY seq LIMIT %s", (project, after, limit)).fetchall()
-    return now, [decode(row[0]) for row in rows]
+    rows = driver(session).execute("SELECT seq, body FROM decision WHERE project = %s AND seq > %s ORDER BY seq LIMIT %s", (project, after, limit)).fetchall()
+    if now.seq > after and [seq for seq, _ in rows] != list(range(after + 1, after + 1 + max(1, len(rows)))):
+        raise Gone(f"decision {after + 1} went past the log's horizon while it was read", path="$.after")  # what still stands of it was left there
+    return now, [decode(body) for _, body in rows]
 
 
 def standing(session: Session, project: int, upto: int, after: int, limit: int) -> list[Decision]:

@@ -66,25 +66,28 @@ def join(session: Session, project: int, versions: Iterable[int]) -> list[int]:
     return [int(row[0]) for row in rows.fetchall()]
 
 
+def join_tasks(session: Session, project: int, tasks: Iterable[int]) -> list[int]:
+    """A project posts these tasks: from now on it is told of their states; those that it had not posted before, in their order."""
+    rows = driver(session).execute(
+        "INSERT INTO project_task (project, task) SELECT %s, id FROM unnest(%s::bigint[]) AS id ORDER BY id ON CONFLICT DO NOTHING RETURNING task",
+        (project, sorted(tasks)),
+    )
+    return sorted(int(row[0]) for row in rows.fetchall())
+
+
 def ensure_tasks(session: Session, tasks: Iterable[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """Ids of (environment version, task) pairs, made where they were not known."""
-    return make_tasks(session, tasks)[0]
-
-
-def make_tasks(session: Session, tasks: Iterable[tuple[int, str]]) -> tuple[dict[tuple[int, str], int], list[int]]:
-    """The same, and those of the ids that are in another state than active."""
     wanted = sorted(set(tasks))
     if not wanted:
-        return {}, []
+        return {}
     versions, names = [version for version, _ in wanted], [name for _, name in wanted]
     connection = driver(session)
     connection.execute("INSERT INTO task (environment_version, task) SELECT * FROM unnest(%s::bigint[], %s::text[]) ON CONFLICT DO NOTHING", (versions, names))
     rows = connection.execute(
-        "SELECT environment_version, task, id, state <> 'active' FROM task"
-        " JOIN unnest(%s::bigint[], %s::text[]) AS wanted(e, t) ON environment_version = e AND task = t",
+        "SELECT environment_version, task, id FROM task JOIN unnest(%s::bigint[], %s::text[]) AS wanted(e, t) ON environment_version = e AND task = t",
         (versions, names),
     ).fetchall()
-    return {(version, name): id_ for version, name, id_, _ in rows}, [id_ for _, _, id_, troubled in rows if troubled]
+    return {(version, name): id_ for version, name, id_ in rows}
 
 
 def find(session: Session, project: int | None, environment: str, version: str) -> int:
@@ -108,7 +111,7 @@ def find_task(session: Session, project: int | None, environment_version: int, t
     row = (
         driver(session)
         .execute(
-            "SELECT id, EXISTS (SELECT FROM trajectory r WHERE r.task = t.id AND r.project = %s) FROM task t WHERE environment_version = %s AND task = %s",
+            "SELECT id, EXISTS (SELECT FROM project_task r WHERE r.project = %s AND r.task = t.id) FROM task t WHERE environment_version = %s AND task = %s",
             (project, environment_version, task),
         )
         .fetchone()
@@ -143,19 +146,22 @@ def declared_by(session: Session, environment_version: int) -> int | None:
     return None if row is None else int(row[0])
 
 
-def declare(session: Session, project: int, environment_version: int, declaration: Declaration) -> None:
-    """Store a declaration; the first project to declare an environment version owns it."""
+def declare(session: Session, project: int, environment_version: int, declaration: Declaration) -> bool:
+    """Store a declaration; the first project to declare an environment version owns it. Whether it does only now."""
     connection = driver(session)
     connection.execute(
         "UPDATE environment_version SET declaration = %s, declared_at = clock_timestamp() WHERE id = %s",
         (msgspec.json.encode(declaration), environment_version),
     )
-    own(session, project, environment_version)
+    return own(session, project, environment_version)
 
 
-def own(session: Session, project: int, environment_version: int) -> None:
-    """A version that nobody owned is this project's from now on."""
-    driver(session).execute("UPDATE project_environment SET owner = true WHERE project = %s AND environment_version = %s", (project, environment_version))
+def own(session: Session, project: int, environment_version: int) -> bool:
+    """A version that nobody owned is this project's from now on; False where it was before."""
+    owned = driver(session).execute(
+        "UPDATE project_environment SET owner = true WHERE project = %s AND environment_version = %s AND NOT owner", (project, environment_version)
+    )
+    return owned.rowcount == 1
 
 
 def declare_task(session: Session, task: int, declaration: Declaration) -> None:

@@ -13,6 +13,7 @@ from inspector.store.session import driver
 from inspector.task import State, stricter
 
 WHOLE = 0  # in the place of a task: the environment version itself
+EVERY = 100_000  # more states than the tasks of one environment version have
 
 
 class Standing(NamedTuple):
@@ -130,10 +131,13 @@ def set_by_person(session: Session, environment_version: int, task: int, since: 
 
 
 def told(session: Session, environment_version: int, task: int | None = None) -> list[int]:
-    """The projects that posted it, and for a task the one that declared its environment version; in the order in which their feeds are to be taken."""
+    """The projects that posted it, and for a task the one that declared its environment version; in the order in which their feeds are to be taken.
+
+    To be asked when the state is set and before the commit: who posts it first at this moment waits for that row, or has come before.
+    """
     rows = driver(session).execute(
         "SELECT p.project FROM project_environment p WHERE p.environment_version = %(version)s AND (%(task)s::bigint IS NULL OR p.owner"
-        " OR EXISTS (SELECT FROM trajectory t WHERE t.task = %(task)s AND t.project = p.project)) ORDER BY p.project",
+        " OR EXISTS (SELECT FROM project_task t WHERE t.project = p.project AND t.task = %(task)s)) ORDER BY p.project",
         {"version": environment_version, "task": task},
     )
     return [int(row[0]) for row in rows.fetchall()]
@@ -147,7 +151,7 @@ def page(session: Session, project: int, after: Place | None, limit: int) -> lis
         " WHERE p.project = %(project)s AND v.state <> 'active'"
         " UNION SELECT t.environment_version, t.id FROM project_environment p JOIN task t ON t.environment_version = p.environment_version"
         " WHERE p.project = %(project)s AND t.state <> 'active'"
-        " AND (p.owner OR EXISTS (SELECT FROM trajectory r WHERE r.task = t.id AND r.project = p.project))"
+        " AND (p.owner OR EXISTS (SELECT FROM project_task r WHERE r.project = p.project AND r.task = t.id))"
         " UNION SELECT environment_version, task FROM project_state WHERE project = %(project)s),"
         " paged AS (SELECT * FROM places WHERE (version, task) > (%(version)s, %(task)s) ORDER BY version, task LIMIT %(limit)s)"
         " SELECT paged.version, paged.task, v.environment, v.version, t.task, coalesce(t.state, v.state), CASE WHEN t.id IS NULL THEN v.sampling_weight"
@@ -166,22 +170,33 @@ def _stands(
     return Place(version_id, task_id), Standing(environment, version, task, *obeyed)
 
 
-def new_to(session: Session, project: int, joined: Sequence[int], tasks: Iterable[int]) -> list[Standing]:
-    """States other than `active` for all, of versions that a project just joined, and of tasks that it is about to post for the first time.
+def new_to(session: Session, project: int, joined: Sequence[int], tasks: Sequence[int]) -> list[Standing]:
+    """States other than `active` that a project has to obey, of versions and tasks that it just joined.
 
-    Whoever changes the state of one of the versions meanwhile waits, and then sees who joined.
+    Whoever changes one of these states meanwhile waits, and then sees who joined.
     """
     connection = driver(session)
     if joined:
         connection.execute("SELECT FROM environment_version WHERE id = ANY(%s) ORDER BY id FOR SHARE", (list(joined),))
+    if tasks:
+        connection.execute("SELECT FROM task WHERE id = ANY(%s) ORDER BY id FOR SHARE", (list(tasks),))
     rows = connection.execute(
-        "SELECT environment, version, NULL, state, sampling_weight FROM environment_version WHERE id = ANY(%(joined)s) AND state <> 'active'"
-        " UNION ALL SELECT v.environment, v.version, t.task, t.state, t.sampling_weight FROM task t JOIN environment_version v ON v.id = t.environment_version"
-        " WHERE t.id = ANY(%(tasks)s) AND t.state <> 'active' AND NOT EXISTS (SELECT FROM trajectory r WHERE r.task = t.id AND r.project = %(project)s)"
-        " ORDER BY 1, 2, 3",
-        {"joined": list(joined), "tasks": sorted(set(tasks)), "project": project},
+        "SELECT v.id, 0::bigint, v.environment, v.version, NULL, v.state, v.sampling_weight, o.state, o.sampling_weight FROM environment_version v"
+        " LEFT JOIN project_state o ON o.project = %(project)s AND o.environment_version = v.id AND o.task = 0"
+        " WHERE v.id = ANY(%(joined)s) AND v.state <> 'active'"
+        " UNION ALL SELECT v.id, t.id, v.environment, v.version, t.task, t.state, t.sampling_weight, o.state, o.sampling_weight FROM task t"
+        " JOIN environment_version v ON v.id = t.environment_version"
+        " LEFT JOIN project_state o ON o.project = %(project)s AND o.environment_version = v.id AND o.task = t.id"
+        " WHERE t.id = ANY(%(tasks)s) AND t.state <> 'active' ORDER BY 1, 2",
+        {"project": project, "joined": list(joined), "tasks": list(tasks)},
     )
-    return [Standing(environment, version, task, State(state), weight) for environment, version, task, state, weight in rows.fetchall()]
+    return [_stands(*row)[1] for row in rows.fetchall()]
+
+
+def of_version(session: Session, project: int, environment_version: int) -> list[Standing]:
+    """States other than `active` that a project has to obey, of an environment version and of its tasks."""
+    found = page(session, project, Place(environment_version, -1), EVERY)
+    return [standing for place, standing in found if place.environment_version == environment_version]
 
 
 def of_tasks(session: Session, places: Iterable[tuple[int, int]]) -> Mapping[tuple[int, int], State]:

@@ -128,6 +128,15 @@ class TaskRow(SQLModel, table=True):
     probed: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # the work of the last probe that could say something of it
 
 
+class ProjectTaskRow(SQLModel, table=True):
+    """Which projects posted which task: they are told of its states."""
+
+    __tablename__ = "project_task"
+
+    project: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))
+    task: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))
+
+
 class ProjectStateRow(SQLModel, table=True):
     """A state that a project set for itself alone, beside the one that holds for all."""
 

@@ -56,6 +56,11 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('project', 'number', 'task')
     )
     op.create_index('answer_of_task', 'answer', ['project', 'task', 'number'], unique=False)
+    op.create_table('project_task',
+    sa.Column('project', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('task', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.PrimaryKeyConstraint('project', 'task')
+    )
     op.create_table('look_back',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('keys', sa.LargeBinary(), nullable=False),
@@ -512,6 +517,7 @@ def downgrade() -> None:
     op.drop_table('policy')
     op.drop_table('patch')
     op.drop_table('look_back')
+    op.drop_table('project_task')
     op.drop_index('answer_of_task', table_name='answer')
     op.drop_table('answer')
     op.drop_index('finding_by_check', table_name='finding', postgresql_where=sa.text('deciding'))

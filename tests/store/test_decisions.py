@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,7 +21,7 @@ from inspector.errors import Gone
 from inspector.store import decisions, environments, projects, states, verdicts
 from inspector.store.decisions import Numbered
 from inspector.store.environments import EnvironmentName
-from inspector.store.session import connect, transaction
+from inspector.store.session import connect, driver, transaction
 from inspector.store.verdicts import NewVerdict
 from inspector.task import State
 from inspector.verdict import Action, Decision, Scope, Verdict
@@ -233,3 +236,76 @@ def test_an_act_in_several_projects_is_numbered_in_each(engine: Engine) -> None:
             logs[0].project: 2,
             logs[1].project: 1,
         }
+
+
+def posted(session: Session, log: Log, task: str) -> list[int]:
+    """As intake does with a task's first trajectory: what the project is told is logged in the same transaction."""
+    name = EnvironmentName("team/e", log.versions[0])
+    ids = environments.ensure_tasks(session, [(environments.ensure(session, log.project, [name])[name], task)])
+    begun = environments.join_tasks(session, log.project, ids.values())
+    decisions.announce(session, log.project, states.new_to(session, log.project, [], begun), "first posted it")
+    return begun
+
+
+@pytest.mark.parametrize("first", ["the post", "the quarantine"])
+def test_who_posts_a_task_while_it_is_quarantined_is_told_whichever_commits_first(engine: Engine, first: str) -> None:
+    log, newcomer = Log(engine), Log(engine)
+    newcomer.versions = log.versions
+    with transaction(engine) as session:
+        posted(session, log, "t")
+    begun, release = threading.Event(), threading.Event()
+
+    def post() -> None:
+        with transaction(engine) as session:
+            posted(session, newcomer, "t")
+            pause("the post")
+
+    def quarantined() -> None:
+        with transaction(engine) as session:
+            quarantine.set_state(session, "team/e", log.versions[0], "t", State.QUARANTINED, author="p", note="", project=None)
+            pause("the quarantine")
+
+    def pause(who: str) -> None:
+        if who == first:
+            begun.set()
+            assert release.wait(20)
+
+    one, other = (post, quarantined) if first == "the post" else (quarantined, post)
+    with ThreadPoolExecutor(2) as pool:
+        ahead = pool.submit(one)
+        assert begun.wait(20)
+        behind = pool.submit(other)
+        waiting(engine)
+        release.set()
+        ahead.result(20)
+        behind.result(20)
+    told = list(read_on(engine, newcomer.project, epoch_of(engine, newcomer.project), 0))
+    assert [(d.task, d.state) for d in told] == [("t", State.QUARANTINED)]
+
+
+def waiting(engine: Engine) -> None:
+    """Until some transaction waits for another's lock."""
+    ends = time.monotonic() + 20
+    while time.monotonic() < ends:
+        with transaction(engine) as session:
+            row = driver(session).execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()").fetchone()
+        if row and row[0]:
+            return
+        time.sleep(0.01)
+    raise AssertionError("nobody waits")
+
+
+def test_a_page_that_is_trimmed_while_it_is_read_is_gone_and_has_no_hole(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(engine)
+    for number in range(20):
+        log.decide(number % 3, EXCLUDE)
+    whole = decisions.head
+
+    def head_then_trim(session: Session, project: int) -> decisions.Head:
+        now = whole(session, project)
+        log.trim(5)
+        return now
+
+    monkeypatch.setattr(decisions, "head", head_then_trim)
+    with transaction(engine) as session, pytest.raises(Gone):
+        decisions.page(session, log.project, None, 0, 10)

@@ -30,6 +30,7 @@ BIG = {
     "run",
     "environment_version",
     "project_environment",
+    "project_task",
     "task",
     "rollout_group",
     "review",
@@ -55,6 +56,7 @@ INSERT INTO rollout_group (project, run, name, closed, audited, touched_at)
 INSERT INTO trajectory (key, project, environment_version, task, run, group_id, step, reward, segment, place, length, selection, line, sha256, id)
  SELECT lpad(to_hex(n), 32, '0')::uuid, 1 + (n > {SIZE})::int, 1 + n / (1 + {SIZE} / 2), 1 + n / 1000, 1 + n / (1 + {SIZE} / 2),
  n, 1, 0, 1, 0, 1, 1, 0, '', 'i' || n FROM generate_series(1, {ROWS}) n;
+INSERT INTO project_task (project, task) SELECT 1 + (id > {SIZE})::int, id FROM task;
 INSERT INTO verdict (key, project, content, state, probability, policy, verdict, action, open, final, retry, seq, outcomes)
  SELECT key, project, n % 2, n % 2, (n * 7919 % 1000) / 1000.0, 1, CASE WHEN n % 100 < 80 THEN 1 WHEN n % 100 < 98 THEN 2 ELSE 3 END,
  n % 2, n % 100 >= 80, true, false, n, '\\x01' FROM (SELECT *, row_number() OVER (PARTITION BY project ORDER BY key) n FROM trajectory) t;

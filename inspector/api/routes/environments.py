@@ -81,7 +81,9 @@ def read_version(session: SessionDep, who: Anybody, environment: Name, version: 
 def declare_version(session: SessionDep, who: Owner, environment: Name, version: Name, declaration: Declared) -> Response:
     """Declare an environment version. The first project to do so owns it."""
     _consistent(declaration)
-    environments.declare(session, who.project, own_version(session, who, environment, version), declaration)
+    environment_version = own_version(session, who, environment, version)
+    if environments.declare(session, who.project, environment_version, declaration):
+        decisions.announce(session, who.project, states.of_version(session, who.project, environment_version), "declared it")
     return answer(_standing(session, who, environment, version, None))
 
 
