@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inspector.sandbox import cgroups, stage
 from inspector.sandbox.box import BubblewrapBox, Plan, make_disk
+from inspector.sandbox.launch import Program
 from inspector.sandbox.probing import USER, find_program, lacks
 from inspector.sandbox.protocol import Box, Broken, Capabilities, Layer, Limits, Network, Refused
 from inspector.sandbox.session import Session
@@ -34,6 +35,7 @@ class Bubblewrap:
         self._folder = folder
         self._network = frozenset(Network) if network else frozenset({Network.OFF})
         self._stage: Stage | None = None
+        self._program: Program | None = None  # seen by a window of the stage
         self._lock = threading.RLock()
         self._found: Capabilities | None = None
         _backends.add(self)
@@ -85,8 +87,7 @@ class Bubblewrap:
     def _make(
         self, layers: Sequence[Path], limits: Limits, network: Network, environment: Mapping[str, str], cwd: str, kind: type[BubblewrapBox] = BubblewrapBox
     ) -> BubblewrapBox:
-        here = self._standing()
-        program = find_program(here.reachable)
+        here, program = self._standing()
         name = here.next_name()
         group, disk = here.groups.take(limits), here.folder / name.rpartition(SEPARATOR)[2]
         try:
@@ -98,12 +99,13 @@ class Bubblewrap:
             group.remove()
             raise error if isinstance(error, Refused) else Broken(f"no disk for a box: {error}") from error
 
-    def _standing(self) -> Stage:
+    def _standing(self) -> tuple[Stage, Program]:
         with self._lock:
-            if self._stage is None or self._stage.pid != os.getpid():
+            if self._stage is None or self._program is None or self._stage.pid != os.getpid():
                 self._stage = stage.raise_stage(self._folder, USER, cgroups.here())
                 atexit.register(self._stage.close)
-            return self._stage
+                self._program = find_program(self._stage.reachable)
+            return self._stage, self._program
 
     def _seen(self, layers: Sequence[Path], here: Stage) -> list[Path]:
         """The layers as a box may name them. Raises Refused and OSError."""

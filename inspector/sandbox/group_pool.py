@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from inspector.sandbox.cgroups import Cgroups, Group
 from inspector.sandbox.protocol import Limits
 
-KEPT = 8
+KEPT = 16
 IDLE_BYTES = 4 << 20  # of memory still counted, above which a group tells too much of its last box
+UNBURIED = 16  # dead of earlier boxes that a group may hold: a command is forgiven them, and may start so many more once they are buried
 
 
 @dataclass(slots=True)
@@ -33,12 +34,12 @@ class GroupPool:
         return group
 
     def _emptied(self) -> Group | None:
-        """The group that waits longest; none if its dead are not buried yet, for they count as processes."""
+        """The group that waits longest; none if too many of its dead are not buried yet, for they count as processes."""
         try:
             group = self.free.popleft()
         except IndexError:
             return None
-        if group.counted() == 0:
+        if group.counted() <= UNBURIED:
             return group
         self.free.append(group)
         return None
