@@ -194,3 +194,15 @@ def test_a_rebuild_finds_every_row_there(ask, written):
     ran = ask("db", "rebuild", "--json")
     assert (ran.code, ran.lines[0]["rows"]) == (0, 0)
     assert ran.lines[0]["present"] > 0
+
+
+def test_the_calibration_tells_what_is_believed_of_each_check(ask):
+    (told,) = ask("calibration", "--json").lines
+    assert (told["policy"], told["stage"], told["thresholds"]["quarantine"]) == ("default@3", "raw", 0.8)
+    one = told["checks"][0]["check"]
+    (narrowed,) = ask("calibration", one, "--json").lines
+    assert [check["check"] for check in narrowed["checks"]] == [one]
+    shown = ask("calibration").out
+    assert "quarantine from 0.8" in shown
+    assert f"{one}@" in shown
+    assert ask("calibration", "no/such").code == 2
