@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,6 +32,13 @@ class _Run(msgspec.Struct):
 
 class _Numbered(msgspec.Struct):
     seq: int
+
+
+class _Snapshot(NamedTuple):
+    epoch: str
+    seq: int
+    states: list[Standing]
+    decisions: list[Decision]
 
 
 class Follower:
@@ -78,16 +85,21 @@ class Follower:
             await self._snapshot()
         hinted = self._hinted.is_set()
         self._hinted.clear()
-        reply = await self._poll(0.0 if hinted else self._wait_s)
+        reply = await self._poll(self._wait_s if self._view.whole and not hinted else 0.0)
         if reply is None:
             return
+        more = False
         if reply.status == 410:
             self._stale = True
         elif reply.status not in ACCEPTED:
             self._refused(reply)
             return
         elif reply.status == 200:
-            self._apply(_decoded(reply, Page))
+            page = _decoded(reply, Page)
+            more = page.more
+            self._apply(page)
+        if not (self._view.whole or more or self._stale):
+            await self._complete()  # last: what is new is obeyed before what is old is read again
         self._breaker.passed()
         self._counters.trouble = ""
 
@@ -106,27 +118,42 @@ class Follower:
 
     def _apply(self, page: Page) -> None:
         epoch = str(page.epoch)
-        if epoch != self._view.epoch:
-            self._stale = True  # the cursor belongs to another log
+        if epoch != self._view.epoch or not self._continues(page):
+            self._stale = True  # the cursor belongs to another log, or entries are missing: whoever stands between us may keep old pages
             return
         decisions = self._read(page.decisions, Decision)
         for decision in decisions:
             self._view.apply(decision)
             self._announce(decision)
-        last = max((entry.seq for entry in self._read(page.decisions[-1:], _Numbered)), default=self._view.seq)
-        self._view.reach(epoch, last if page.more else max(page.seq, last))
+        self._view.reach(epoch, self._view.seq + len(page.decisions))
+
+    def _continues(self, page: Page) -> bool:
+        """Whether a page begins where we are, has no gap, and ends at the head unless there is more."""
+        first, last = self._view.seq + 1, self._view.seq + len(page.decisions)
+        return [entry.seq for entry in self._read(page.decisions, _Numbered)] == list(range(first, last + 1)) and (page.more or page.seq <= last)
 
     async def _snapshot(self) -> None:
+        standing = await self._standing()
+        self._view.restart(*standing)
+        self._counters.add("snapshots")
+        self._stale = False
+
+    async def _complete(self) -> None:
+        standing = await self._standing()
+        if standing.epoch == self._view.epoch:
+            self._view.complete(standing.decisions)
+            self._counters.add("snapshots")
+        else:
+            self._stale = True
+
+    async def _standing(self) -> _Snapshot:
         states, decisions = list[Standing](), list[Decision]()
         page = first = await self._snapshot_page(None)
         while page.epoch == first.epoch:
             states += self._read(page.states, Standing)
             decisions += self._read(page.decisions, Decision)
             if page.next is None:
-                self._view.restart(str(first.epoch), first.seq, states, decisions)
-                self._counters.add("snapshots")
-                self._stale = False
-                return
+                return _Snapshot(str(first.epoch), first.seq, states, decisions)
             page = await self._snapshot_page(page.next)
         raise Away("the feed changed its epoch while its snapshot was read")
 

@@ -52,6 +52,7 @@ class View:
     def __init__(self, ceiling: Mode | None = None) -> None:
         self.epoch, self.seq = "", 0
         self.floor: tuple[str, int] | None = None  # what a checkpoint was trained under, and this view has not reached
+        self.whole = True  # False: what stands of single trajectories was not saved with the rest, and is still to be read
         self._ceiling = ceiling
         self._modes: dict[str, Mode] = {}
         self._states: dict[Place, Standing] = {}
@@ -115,7 +116,13 @@ class View:
         for decision in decisions:  # not their modes: the run may be in another by now
             self._remember(decision)
         self._states = fresh
-        self.epoch, self.seq, self.floor = epoch, seq, None
+        self.epoch, self.seq, self.floor, self.whole = epoch, seq, None, True
+
+    def complete(self, decisions: Iterable[Decision]) -> None:
+        """Add what stands of single trajectories by a snapshot of the same epoch; what is known to be newer stays."""
+        for decision in decisions:
+            self._remember(decision)
+        self.whole = True
 
     def saved(self) -> Saved:
         """For `restored`."""
@@ -126,6 +133,7 @@ class View:
         self._states = {(standing.environment, standing.version, standing.task): standing for standing in saved.states}
         self._modes = dict(saved.modes)
         self.reach(saved.epoch, saved.seq)
+        self.whole = False
 
     def state_dict(self) -> dict[str, Any]:
         """What belongs into a training checkpoint: under which decisions it was trained."""

@@ -41,7 +41,10 @@ class Service:
         self.duplicates = 0
         self.epoch, self.feed = "e1", list[dict[str, Any]]()
         self.horizon = 0
+        self.standing: Callable[[], list[dict[str, Any]]] = list  # what a snapshot says of single trajectories
+        self.keeps: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda entries: entries  # what somebody in between lets through of a page
         self.run_modes: dict[str, str] = {}
+        self.steps: list[tuple[str, int, dict[str, Any]]] = []
         self.stopped = threading.Event()
 
     def log(self, **decision: Any) -> int:
@@ -141,9 +144,13 @@ class Handler(BaseHTTPRequestHandler):
             self._decisions()
         elif path == "/v1/decisions/snapshot":
             service = self.service
-            self._answer(200, {"epoch": service.epoch, "seq": service.head, "states": service.states(), "decisions": [], "next": None})
+            self._answer(200, {"epoch": service.epoch, "seq": service.head, "states": service.states(), "decisions": service.standing(), "next": None})
         elif path == "/v1/decisions/lookup":
             self._look_up(json.loads(body)["ids"])
+        elif path.startswith("/v1/runs/") and self.command == "POST":
+            run, _, step = path.removeprefix("/v1/runs/").rpartition("/steps/")
+            self.service.steps.append((run, int(step), json.loads(body)))
+            self._answer(201, {"run": run, "step": int(step), "status": "created"})
         elif path.startswith("/v1/runs/") and self.command == "GET":
             run = path.rpartition("/")[2]
             known = run in self.service.run_modes
@@ -183,7 +190,8 @@ class Handler(BaseHTTPRequestHandler):
         if not entries and self.headers.get("If-None-Match"):
             self._raw(304, b"", "application/json")
             return
-        self._answer(200, {"epoch": service.epoch, "seq": service.head, "decisions": entries, "more": after + len(entries) < service.head})
+        more = after + len(entries) < service.head
+        self._answer(200, {"epoch": service.epoch, "seq": service.head, "decisions": service.keeps(entries), "more": more})
 
     def _look_up(self, ids: list[str]) -> None:
         service = self.service

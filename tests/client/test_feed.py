@@ -123,6 +123,37 @@ def test_a_cold_start_knows_what_the_last_process_knew(client, service, tmp_path
     assert cold.state_dict() == {"epoch": "e1", "seq": 1}
 
 
+def test_a_cold_start_knows_what_stood_of_single_trajectories_too(client, service, tmp_path):
+    one = client(spool_dir=tmp_path)
+    one.admit("a/b", "1")
+    until(lambda: one.stats.snapshots == 1)
+    service.log(trajectory="before")
+    until(lambda: one.advice("before"))
+    until(lambda: list(tmp_path.glob("view-*.json")))
+    one.close(5)
+    service.log(trajectory="meanwhile")
+    service.standing = lambda: service.feed[:1]
+    told = []
+    cold = client(spool_dir=tmp_path, on_decision=lambda decision: told.append(decision.trajectory))
+    cold.admit("a/b", "1")
+    until(lambda: cold.advice("before") and cold.advice("meanwhile"))
+    until(lambda: told == ["meanwhile"])
+
+
+@pytest.mark.parametrize("page", [slice(1, None), slice(0, 3, 2), slice(0, 0)], ids=["its beginning", "its middle", "all"])
+def test_a_page_in_which_something_is_missing_is_not_applied(client, service, page):
+    one = client()
+    one.admit("a/b", "1")
+    until(lambda: one.stats.snapshots == 1)
+    service.keeps = lambda entries: entries[page]
+    with service.lock:
+        for number in range(3):
+            service.log(trajectory=f"t{number}")
+    service.standing = lambda: service.feed
+    until(lambda: one.stats.snapshots >= 2 and all(one.advice(f"t{number}") for number in range(3)))
+    assert one.stats.decisions == 0
+
+
 def test_what_is_not_understood_costs_only_itself(enforcing, service):
     service.log(scope="galaxy", action="explode")
     service.log(trajectory=7)
