@@ -119,8 +119,10 @@ class Doorbell:
 
 
 def redis_client(redis_url: str) -> redis.Redis:
-    """A client with time limits; understands Celery's `redis+socket://` too."""
-    options = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
-    if redis_url.startswith("redis+socket://"):
-        return redis.Redis.from_url(redis_url.replace("redis+socket://", "unix://", 1), **options)
-    return redis.Redis.from_url(redis_url, **options)
+    """A client with time limits."""
+    return redis.Redis.from_url(plain_url(redis_url), socket_timeout=1.0, socket_connect_timeout=1.0)
+
+
+def plain_url(redis_url: str) -> str:
+    """As Redis's own client wants it: Celery calls a socket `redis+socket://`."""
+    return redis_url.replace("redis+socket://", "unix://", 1)

@@ -1,14 +1,16 @@
-"""Wakes the coroutines that wait for something new in a project: one LISTEN for the process, and a look once a second behind it."""
+"""Wakes the coroutines that wait for something new in a project: the process listens once, and looks once a second behind it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import structlog
 from sqlalchemy import Engine
 
+from inspector import news
 from inspector.api.threads import Threads
 from inspector.errors import Unavailable
 from inspector.store import decisions, notices
@@ -44,8 +46,9 @@ class Watch:
 class Hub:
     """The heads of those feeds that somebody waits for."""
 
-    def __init__(self, engine: Engine, database_url: str, threads: Threads, limit: int) -> None:
-        self._engine, self._url, self._threads, self._limit = engine, database_url, threads, limit
+    def __init__(self, engine: Engine, database_url: str, redis_url: str, threads: Threads, limit: int) -> None:
+        self._engine, self._threads, self._limit = engine, threads, limit
+        self._sources = [partial(notices.heard, database_url), *([partial(news.heard, redis_url)] if redis_url else [])]
         self._watches: dict[int, set[Watch]] = {}
         self._heads: dict[int, Head] = {}
         self._news: set[int] = set()
@@ -58,7 +61,7 @@ class Hub:
 
     def start(self) -> None:
         """Begin to listen and to look."""
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._look())]
+        self._tasks = [*(asyncio.create_task(self._listen(heard)) for heard in self._sources), asyncio.create_task(self._look())]
 
     def close(self) -> None:
         """Wake everybody for the last time; from now on nobody waits."""
@@ -100,10 +103,10 @@ class Hub:
                 del self._watches[project]
                 self._heads.pop(project, None)
 
-    async def _listen(self) -> None:
+    async def _listen(self, heard: Callable[[], AsyncIterator[set[int]]]) -> None:
         while True:
             try:
-                async for projects in notices.heard(self._url):
+                async for projects in heard():
                     self._news |= projects
                     self._rouse.set()
             except Unavailable as error:

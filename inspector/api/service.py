@@ -66,7 +66,7 @@ class Service:
         self.budget = InFlight(settings.limits.in_flight_bytes)
         self.keys = Keys(self.engine, self.threads)
         self.rates = Rates(settings.limits.requests_per_minute, settings.redis_url, self.threads)
-        self.hub = Hub(self.engine, settings.database_url, self.threads, settings.limits.waiters)
+        self.hub = Hub(self.engine, settings.database_url, settings.redis_url, self.threads, settings.limits.waiters)
         self.desk = Desk(self.engine, self.threads, self.hub)
         pace = Pace(settings.flush_ms / 1000, settings.flush_posts, settings.flush_bytes)
         self.batcher = Batcher(self.accept_singles, self.threads, pace)

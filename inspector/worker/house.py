@@ -16,6 +16,7 @@ from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.sampling import Shares
 from inspector.audit.stops import Watch
 from inspector.errors import Unavailable
+from inspector.news import News
 from inspector.queue import Doorbell
 from inspector.retention import Keeping
 from inspector.settings import Settings, load
@@ -41,7 +42,7 @@ class House:
     bell: Doorbell
     late_bell: Doorbell
     probe_bell: Doorbell
-    waker: Waker
+    waker: News
 
     @classmethod
     def open(cls, celery: Celery, settings: Settings | None = None, *, alarms: bool = True) -> House:
@@ -61,7 +62,7 @@ class House:
             spot_checks=settings.spot_check_share,
         )
         reader = SegmentReader(settings.store_path)
-        waker = Waker(settings.database_url)
+        waker = News(settings.redis_url, Waker(settings.database_url))
         bell, late_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE))
         probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE, expires_s=queue.PROBE_BELL_S)
         auditor = Auditor(
@@ -113,7 +114,7 @@ class House:
         self.late.give_up()  # last: where one group fails here, the bells are rung all the same
 
 
-def put_on_watch(engine: Engine, waker: Waker, watched: Watch) -> None:
+def put_on_watch(engine: Engine, waker: News, watched: Watch) -> None:
     """A check that rests on facts caused too large a share of a run's decisions: its environment is watched, and probed where it can be."""
     reason = f"{watched.check} caused {watched.share:.0%} of a run's last decisions"
     try:
@@ -128,4 +129,4 @@ def put_on_watch(engine: Engine, waker: Waker, watched: Watch) -> None:
         waker.wake(set(told))
 
 
-__all__ = ["House", "Waker", "put_on_watch"]
+__all__ = ["House", "put_on_watch"]
