@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 TWO := -n 2 --dist loadfile  # files side by side: most of a test of services is waiting
 UV := UV_SYSTEM_CERTS=1 UV_HTTP_TIMEOUT=30 UV_HTTP_RETRIES=1 UV_PYTHON_DOWNLOADS=never $(BIN)/uv --no-progress
 
-.PHONY: help demo test test-all up lint bench lock secrets clean
+.PHONY: help demo test test-all up lint bench proof lock secrets clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ lint: $(READY) ## style, types, import directions
 bench: $(READY) ## the product and its peers, interleaved; writes benchmarks/results.json
 	@$(BIN)/python -m benchmarks $(ARGS)
 
+proof: $(VENV)/.trl ## a real RL run with and without us, several hours on two cores; ARGS="gate --seeds 1 --output DIR" for less
+	@$(BIN)/python -m proof $(ARGS)
+
 lock: $(READY) ## resolve pyproject.toml anew into requirements.lock
 	@$(UV) pip compile --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 		--no-annotate --no-header pyproject.toml --extra all --extra dev -o requirements.lock >/dev/null
@@ -50,6 +53,9 @@ secrets: ## passwords for compose.yaml, made once, in secrets/
 	@printf 'postgresql://inspector:%s@postgres:5432/inspector' "$$(cat secrets/inspector_password)" >secrets/database_url
 	@$(PYTHON) -c 'import secrets; print("ins_" + secrets.token_urlsafe(32), end="")' >secrets/prober_key
 	@chmod 0444 secrets/*  # containers read them as their own users; the folder is ours alone
+
+$(VENV)/.trl: $(READY)  # outside the lock: torch alone weighs more than everything else
+	@$(PIP) install $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["trl"])') && touch $@
 
 clean: ## remove .venv and caches; data stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
