@@ -17,8 +17,8 @@ import json
 import logging
 import os
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -227,21 +227,8 @@ def _called(function: Callable[..., Any], given: Mapping[str, Any]) -> Sequence[
     """What a reward function pays; one that is async is run to its end."""
     if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return list(function(**given))
-    paid: list[Sequence[float | None]] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            paid.append(list(asyncio.run(function(**given))))
-        except BaseException as error:  # it is raised again where the trainer waits
-            failed.append(error)
-
-    thread = threading.Thread(target=run, name="inspector-rewards")  # of its own: the trainer's may have a loop that runs
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return paid[0]
+    with ThreadPoolExecutor(1) as alone:  # the trainer's own thread may have a loop that runs
+        return list(alone.submit(asyncio.run, function(**given)).result())
 
 
 def _tell(log_metric: Callable[[str, float], object] | None, learnt: Learnt) -> None:
