@@ -19,7 +19,7 @@ from sqlmodel import Session
 from inspector.audit.beliefs import read_model
 from inspector.calibration import model
 from inspector.calibration.choosing import Choice, choose
-from inspector.calibration.labels import Label, Seen
+from inspector.calibration.labels import Label, Seen, natural
 from inspector.calibration.model import Model
 from inspector.combine import bounded
 from inspector.policy import Policy
@@ -59,7 +59,7 @@ def calibrate(engine: Engine, project: int, policy: Policy) -> Calibrated | None
         known = labelled(session, project, policy)
         latest = calibrations.latest(session, project)
         champion = _champion(session, project, latest, policy)
-    if not known:
+    if not natural(known):
         return None
     choice = choose(known, policy.prior, policy.digest, champion)
     _keep(engine, project, policy, choice, known[-1].number, latest)
@@ -100,6 +100,8 @@ def _standing(judged: Sequence[Judged], unjudged: Mapping[Verdict, float]) -> di
 
 
 def _counts(one: Judged) -> bool:
+    if one.canary:
+        return False
     return one.before in (Verdict.FLAG, Verdict.QUARANTINE) or (one.before is Verdict.ACCEPT and one.share is not None)
 
 
@@ -113,6 +115,7 @@ def _label(one: Judged, policy: Policy, standing: Mapping[Verdict, float]) -> La
         cause=one.cause,
         weight=standing.get(one.before, 1.0) if one.before is not None and _counts(one) else 1.0,
         by_chance=one.share is not None,
+        canary=one.canary,
     )
 
 

@@ -36,16 +36,29 @@ _MEANING = {
 
 
 def judge(
-    session: Session, project: int, key: UUID, person: str, judgement: JudgementOfPerson, reward: float | None, note: str, cause: Cause | None = None
+    session: Session,
+    project: int,
+    key: UUID,
+    person: str,
+    judgement: JudgementOfPerson,
+    reward: float | None,
+    note: str,
+    cause: Cause | None = None,
+    *,
+    canary: bool = False,
 ) -> Decision:
     """Overrule (or confirm) what stands; the decision is final, and no later audit changes it. Raises Unknown and BadSubmission.
 
-    Where the person names no cause, that of the checks stands in the decision.
+    Where the person names no cause, that of the checks stands in the decision. A canary is a known fault that was planted,
+    to see whether the checks find it.
     """
     subject = trajectories.find(session, project, key)
     _check_cause(judgement, cause)
+    if canary and cause is None:
+        raise BadSubmission("a canary is a fault whose cause is known: name it", path="$.canary")
     _check_reward(session, subject.task, subject.reward, judgement, reward)
     standing = verdicts.lock(session, project, key)
+    before = None if standing.by_person else standing.verdict
     verdict, action = _MEANING[judgement]
     decided = None if judgement is JudgementOfPerson.ACCEPT else cause or standing.cause
     verdicts.decide(session, key, verdict=verdict, action=action, reward_override=reward, cause=decided)
@@ -56,7 +69,7 @@ def judge(
     author, reasons = f"person:{person}", (f"judged by {person}",)
     decision = _about(about, action, decided, author=author, mode=mode, supersedes=standing.seq, reward_override=reward, reasons=reasons)
     seq = decisions.append(session, project, [Numbered(decision, key)])
-    reviews.add(session, project, key, Said(person, judgement.value, reward, cause, note, None if standing.by_person else standing.verdict), seq)
+    reviews.add(session, project, key, Said(person, judgement.value, reward, cause, note, before, canary), seq)
     labels.close(session, key)
     return decisions.read(session, project, [seq])[seq]
 

@@ -230,6 +230,7 @@ class ReviewRequest(Request, frozen=True, kw_only=True):
     reward: float | None = None
     cause: Cause | None = None  # of the fault; where it is left out, the checks' own stands
     note: Note = ""
+    canary: bool = False  # a known fault that was planted, to see whether the checks find it; it needs its cause
 
 
 # --- environments and runs ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inspector.calibration.fitting import crossed, fit, predicted, stage_for
-from inspector.calibration.labels import Label
+from inspector.calibration.labels import Label, natural
 from inspector.calibration.measuring import Truth, brier, difference, ece, log_loss, truth
 from inspector.calibration.model import Measured, Model, Stage
 
@@ -30,12 +30,13 @@ class Choice(NamedTuple):
 def choose(labels: Sequence[Label], leak: float, policy: str, champion: Model | None) -> Choice:
     """The challenger where it loses no more than the champion on what came since; a champion that lost its worth goes back to the noisy-OR.
 
-    `champion` is what holds now under the same policy. Raises ValueError where there are no labels.
+    `champion` is what holds now under the same policy. Raises ValueError where there is no label but canaries.
     """
+    everything, labels = labels, natural(labels)
     if not labels:
         raise ValueError("there is nothing to choose by")
     stage, said = _stage(labels, leak)
-    challenger = _measured(fit(labels, leak, policy=policy, stage=stage), said[stage], labels, leak)
+    challenger = _measured(fit(everything, leak, policy=policy, stage=stage), said[stage], labels, leak)
     if champion is None:
         return Choice(challenger, f"the first of {len(labels)} labels", new=True)
     fresh = [at for at, label in enumerate(labels) if label.number > champion.until]
@@ -48,7 +49,7 @@ def choose(labels: Sequence[Label], leak: float, policy: str, champion: Model | 
         return Choice(challenger, f"{-apart.mean:.4f} nats less log loss on {len(fresh)} labels that neither knew", new=True)
     behind = difference(stood, said[Stage.RAW][fresh], known)
     if behind.mean > SURELY * behind.error:
-        model = _measured(fit(labels, leak, policy=policy, stage=Stage.RAW), said[Stage.RAW], labels, leak)
+        model = _measured(fit(everything, leak, policy=policy, stage=Stage.RAW), said[Stage.RAW], labels, leak)
         return Choice(model, f"taken back: {behind.mean:.4f} nats more log loss than the noisy-OR on {len(fresh)} labels", new=True)
     return Choice(champion, f"the challenger lost {apart.mean:.4f} nats more on {len(fresh)} labels", new=False)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from inspector.calibration.labels import Label, folds, weights
+from inspector.calibration.labels import Label, folds, natural, weights
 from inspector.calibration.model import Model, Stage, logit
 from inspector.calibration.records import UNKNOWN, Record, tally
 from inspector.combine import bounded, heaviest, noisy_or
@@ -41,6 +41,7 @@ def stage_for(labels: Sequence[Label]) -> Stage:
 
 def fit(labels: Sequence[Label], leak: float, *, policy: str = "", stage: Stage | None = None) -> Model:
     """The model of these labels; `leak` is the policy's prior."""
+    records, labels = tally(labels), natural(labels)
     stage = stage_for(labels) if stage is None else stage
     elsewhere, environments = _environments(labels)
     model = Model(
@@ -51,7 +52,7 @@ def fit(labels: Sequence[Label], leak: float, *, policy: str = "", stage: Stage 
         until=max((label.number for label in labels), default=0),
         environments=environments,
         elsewhere=elsewhere,
-        records=tally(labels),
+        records=records,
     )
     if stage is Stage.RAW:
         return model
@@ -60,7 +61,7 @@ def fit(labels: Sequence[Label], leak: float, *, policy: str = "", stage: Stage 
     if stage is Stage.PLATT:
         intercept, (slope,) = _descend(logits[:, None], platt_targets(bad, weight), weight, 0.0)
         return msgspec.structs.replace(model, intercept=intercept, slope=slope)
-    names = sorted(model.records)
+    names = sorted({seen.name for label in labels for seen in label.seen})
     intercept, (slope, environment, *each) = _descend(np.column_stack([logits, places, _scores(labels, names)]), bad, weight, 1.0)
     return msgspec.structs.replace(model, intercept=intercept, slope=slope, environment=environment, checks=dict(zip(names, each, strict=True)))
 

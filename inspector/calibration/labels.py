@@ -39,11 +39,17 @@ class Label(NamedTuple):
     cause: Cause | None = None  # as the person named it
     weight: float = 1.0  # 1 / the probability that a person looked at it
     by_chance: bool = False  # looked at whatever the checks said
+    canary: bool = False  # a known fault that was planted: it tells of recall alone
 
     @property
     def fold(self) -> int:
         """The same in every fit, for all of a cluster."""
         return int.from_bytes(hashlib.blake2b(self.cluster.encode(), digest_size=8).digest(), "big") % FOLDS
+
+
+def natural(labels: Sequence[Label]) -> list[Label]:
+    """Those that nobody planted."""
+    return [label for label in labels if not label.canary]
 
 
 def folds(labels: Sequence[Label]) -> list[tuple[list[int], list[int]]]:

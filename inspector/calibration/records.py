@@ -2,6 +2,9 @@
 
 Labels have unequal weights, so a share known from them is worth fewer than their number: as many as Kish's effective
 sample size, (sum w)^2 / sum w^2 (Survey Sampling, 1965, §11.7). A posterior is the policy's prior plus these counts.
+
+What a check misses is met only where people look whatever the checks say: at what chance picked, and at planted faults.
+Where they do neither, recall stays as it was believed.
 """
 
 from __future__ import annotations
@@ -38,22 +41,35 @@ UNKNOWN = Record()
 
 def tally(labels: Sequence[Label]) -> dict[str, Record]:
     """The record of every check that found something, by `name@version`."""
+    natural, planted = _said([label for label in labels if not label.canary]), _said([label for label in labels if label.canary])
+    causes = {name: pairs[0][1].cause for name, pairs in (natural | planted).items()}
+    by_chance = _unseen(labels, canary=False) if any(label.by_chance for label in labels) else None
+    canaries = _unseen(labels, canary=True)
+    return {name: _record(natural.get(name, []), planted.get(name, []), cause, by_chance, canaries) for name, cause in sorted(causes.items())}
+
+
+Said = Sequence[tuple[Label, Seen]]  # what one check said
+Unseen = dict[Cause, list[float]]  # weights of the faults of each cause that no check of that cause saw
+
+
+def _said(labels: Sequence[Label]) -> dict[str, list[tuple[Label, Seen]]]:
     said: dict[str, list[tuple[Label, Seen]]] = {}
     for label in labels:
         for seen in label.seen:
             said.setdefault(seen.name, []).append((label, seen))
-    unseen = _unseen(labels)
-    return {name: _record(pairs, unseen) for name, pairs in sorted(said.items())}
+    return said
 
 
-def _record(pairs: Sequence[tuple[Label, Seen]], unseen: dict[Cause, list[float]] | None) -> Record:
-    right, wrong = effective((label.weight, _is_right(label, seen)) for label, seen in pairs)
-    if unseen is None:
-        return Record(labels=len(pairs), right=right, wrong=wrong)
-    caught = [label.weight for label, seen in pairs if _is_right(label, seen)]
-    missed = unseen.get(pairs[0][1].cause, [])
-    found, left = effective([(weight, True) for weight in caught] + [(weight, False) for weight in missed])
-    return Record(labels=len(pairs), right=right, wrong=wrong, caught=found, missed=left)
+def _record(natural: Said, planted: Said, cause: Cause, by_chance: Unseen | None, canaries: Unseen) -> Record:
+    right, wrong = effective((label.weight, _is_right(label, seen)) for label, seen in natural)
+    caught, missed = (0.0, 0.0) if by_chance is None else _recalled(natural, by_chance.get(cause, []))
+    of_planted, lost = _recalled(planted, canaries.get(cause, []))
+    return Record(labels=len(natural), right=right, wrong=wrong, caught=caught + of_planted, missed=missed + lost)
+
+
+def _recalled(said: Said, unseen: Sequence[float]) -> tuple[float, float]:
+    caught = [(label.weight, True) for label, seen in said if _is_right(label, seen)]
+    return effective([*caught, *((weight, False) for weight in unseen)])
 
 
 def _is_right(label: Label, seen: Seen) -> bool:
@@ -61,17 +77,14 @@ def _is_right(label: Label, seen: Seen) -> bool:
     return label.bad and (label.cause is None or seen.cause is Cause.ANOMALY or label.cause is seen.cause)
 
 
-def _unseen(labels: Sequence[Label]) -> dict[Cause, list[float]] | None:
-    """Weights of the faults of each cause that no check of that cause saw; None where nobody looked by chance, so that none could be met.
+def _unseen(labels: Sequence[Label], *, canary: bool) -> Unseen:
+    """Such a fault counts against every check of its cause, whose kind it may have been.
 
-    Such a fault counts against every check of its cause, whose kind it may have been; one that another check of the cause
-    saw is of that one's kind, and counts against none.
+    One that another check of the cause saw is of that one's kind, and counts against none.
     """
-    if not any(label.by_chance for label in labels):
-        return None
-    unseen: dict[Cause, list[float]] = {}
+    unseen: Unseen = {}
     for label in labels:
-        if label.bad and label.cause is not None and all(seen.cause is not label.cause for seen in label.seen):
+        if label.canary is canary and label.bad and label.cause is not None and all(seen.cause is not label.cause for seen in label.seen):
             unseen.setdefault(label.cause, []).append(label.weight)
     return unseen
 

@@ -36,7 +36,8 @@ class Judged(NamedTuple):
     group: int | None
     environment: str
     share: float | None  # with what probability chance picked it; None where it did not
-    findings: tuple[Finding, ...]
+    canary: bool
+    findings: tuple[Finding, ...]  # but for those of checks that the project revoked
 
 
 def pick(session: Session, picked: Sequence[Pick]) -> None:
@@ -68,20 +69,24 @@ def judged(session: Session, project: int, most: int) -> list[Judged]:
         "WITH last AS (SELECT key, max(id) AS id FROM review WHERE project = %(project)s GROUP BY key ORDER BY 2 DESC LIMIT %(most)s)"
         " SELECT l.key, l.id, r.judgement <> 'accept', r.cause,"
         " (SELECT b.before FROM review b WHERE b.key = l.key AND b.before IS NOT NULL ORDER BY b.id DESC LIMIT 1),"
-        " t.group_id, e.environment, (SELECT s.share FROM spot_check s WHERE s.key = l.key)"
+        " t.group_id, e.environment, (SELECT s.share FROM spot_check s WHERE s.key = l.key), r.canary"
         " FROM last l JOIN review r ON r.id = l.id JOIN trajectory t ON t.key = l.key JOIN environment_version e ON e.id = t.environment_version ORDER BY l.id",
         {"project": project, "most": most},
     ).fetchall()
-    found = _findings(session, [row[0] for row in rows])
+    found = _findings(session, project, [row[0] for row in rows])
     return [
-        Judged(key, number, bad, cause_of(cause), None if before is None else Verdict(before), group, environment, share, found.get(key, ()))
-        for key, number, bad, cause, before, group, environment, share in rows
+        Judged(key, number, bad, cause_of(cause), None if before is None else Verdict(before), group, environment, share, canary, found.get(key, ()))
+        for key, number, bad, cause, before, group, environment, share, canary in rows
     ]
 
 
-def _findings(session: Session, keys: Sequence[UUID]) -> Mapping[UUID, tuple[Finding, ...]]:
+def _findings(session: Session, project: int, keys: Sequence[UUID]) -> Mapping[UUID, tuple[Finding, ...]]:
+    query = (
+        "SELECT f.key, f.body FROM finding f WHERE f.key = ANY(%s) AND NOT EXISTS"
+        " (SELECT FROM revocation r WHERE r.project = %s AND r.check_version = f.check_version) ORDER BY f.key, f.position"
+    )
     found: dict[UUID, list[Finding]] = {}
-    for key, body in driver(session).execute("SELECT key, body FROM finding WHERE key = ANY(%s) ORDER BY key, position", (list(keys),)).fetchall():
+    for key, body in driver(session).execute(query, (list(keys), project)).fetchall():
         found.setdefault(key, []).append(msgspec.json.decode(body, type=Finding))
     return {key: tuple(some) for key, some in found.items()}
 

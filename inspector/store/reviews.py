@@ -23,6 +23,7 @@ class Said(NamedTuple):
     cause: Cause | None  # as the person said; None where they left it to the checks
     note: str
     before: Verdict | None = None  # of the checks; None where another person's stood
+    canary: bool = False  # a known fault that was planted, to see whether the checks find it
 
 
 class Review(NamedTuple):
@@ -40,8 +41,8 @@ class Review(NamedTuple):
 def add(session: Session, project: int, key: UUID, said: Said, seq: int) -> None:
     """Keep a judgement together with the number of the decision that it made."""
     driver(session).execute(
-        "INSERT INTO review (project, key, person, judgement, reward, cause, note, before, seq) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (project, key, said.person, said.judgement, said.reward, CAUSE_CODE[said.cause], said.note, said.before, seq),
+        "INSERT INTO review (project, key, person, judgement, reward, cause, note, before, canary, seq) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (project, key, said.person, said.judgement, said.reward, CAUSE_CODE[said.cause], said.note, said.before, said.canary, seq),
     )
 
 

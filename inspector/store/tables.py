@@ -403,6 +403,7 @@ class ReviewRow(SQLModel, table=True):
     cause: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))  # as the person said; NULL where they left it
     note: str = Field(default="", sa_column=_column(Text, server_default=""))
     before: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))  # the checks' verdict; NULL where a person's stood
+    canary: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # a known fault that was planted
     seq: int = Field(sa_column=_column(BigInteger))
     reviewed_at: datetime | None = Field(default=None, sa_column=_now())
 

@@ -261,6 +261,7 @@ def upgrade() -> None:
     sa.Column('cause', sa.SmallInteger(), nullable=True),
     sa.Column('note', sa.Text(), server_default='', nullable=False),
     sa.Column('before', sa.SmallInteger(), nullable=True),
+    sa.Column('canary', sa.Boolean(), server_default='false', nullable=False),
     sa.Column('seq', sa.BigInteger(), nullable=False),
     sa.Column('reviewed_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['project'], ['project.id'], ),

@@ -13,6 +13,7 @@ from inspector.audit import Pace, beliefs
 from inspector.calibration.model import Model, Stage, digest
 from inspector.check import Finding, Trajectory, check
 from inspector.combine import Beta
+from inspector.errors import BadSubmission
 from inspector.review import JudgementOfPerson
 from inspector.store import calibrations, labels, selections, trajectories, verdicts
 from inspector.store.session import transaction
@@ -47,9 +48,9 @@ def post(desk: Desk, *words: str) -> list[UUID]:
     return [receipt.key for receipt in desk.post(*[episode(f"{words[0]}-{at}", says=f"{word} {at}") for at, word in enumerate(words)])]
 
 
-def judge(desk: Desk, key: UUID, *, bad: bool, cause: Cause | None = None) -> None:
+def judge(desk: Desk, key: UUID, *, bad: bool, cause: Cause | None = None, canary: bool = False) -> None:
     with transaction(desk.engine) as session:
-        review.judge(session, desk.project.id, key, "mira", QUARANTINE if bad else ACCEPT, None, "", cause)
+        review.judge(session, desk.project.id, key, "mira", QUARANTINE if bad else ACCEPT, None, "", cause, canary=canary)
 
 
 def known(desk: Desk):
@@ -193,3 +194,31 @@ def test_old_models_are_gone_and_the_last_holds(desk: Desk) -> None:
         assert [calibrations.body(session, desk.project.id, version) is None for version in (2, 3, 12)] == [True, False, False]
         assert calibrations.latest(session, desk.project.id).version == 12
         assert verdicts.assessed(session, []) == {}
+
+
+def test_what_a_revoked_check_found_is_in_no_label(desk: Desk) -> None:
+    [key] = post(desk, "wolf and sheep")
+    audit(desk)
+    judge(desk, key, bad=True)
+    with transaction(desk.engine) as session:
+        selections.revoke(session, selections.ids_of(session, "acme/wolf", 1), desk.project.id)
+    assert [[s.check for s in one.seen] for one in known(desk)] == [["acme/sheep"]]
+
+
+def test_planted_faults_tell_what_a_check_misses(desk: Desk) -> None:
+    keys = post(desk, *["wolf"] * 10, *["nothing"] * 10)
+    audit(desk)
+    for key in keys[1:]:
+        judge(desk, key, bad=True, cause=Cause.POLICY_EXPLOIT, canary=True)
+    judge(desk, keys[0], bad=True)
+    calibrating.calibrate_due(desk.engine, DEFAULT)
+    now = belief(desk)
+    assert now.recall("acme/wolf", 1) == pytest.approx((9 + 9) / (10 + 19))
+    assert now.precision("acme/wolf", 1, Tier.ACTION, Cause.POLICY_EXPLOIT) == pytest.approx(Beta(9, 2))
+
+
+def test_a_canary_needs_its_cause(desk: Desk) -> None:
+    [key] = post(desk, "wolf")
+    audit(desk)
+    with pytest.raises(BadSubmission, match="canary"):
+        judge(desk, key, bad=True, canary=True)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.calibration.fitting import fit, platt_targets, predicted
-from inspector.calibration.labels import FOLDS, Label, Seen, folds, weights
+from inspector.calibration.labels import FOLDS, Label, Seen, folds, natural, weights
 from inspector.calibration.measuring import Truth, brier, difference, ece, log_loss, truth
 from inspector.calibration.model import BadModel, Model, Stage, digest, unpack
 from inspector.calibration.records import Record, effective, tally
@@ -53,7 +53,7 @@ def test_a_posterior_is_the_prior_and_the_labels_together():
 
 @given(many)
 def test_a_posterior_lies_between_the_prior_and_what_the_labels_say(labels):
-    for record in tally(labels).values():
+    for record in (record for record in tally(labels).values() if record.labels):
         said, posterior = record.right / (record.right + record.wrong), record.precision(PRIOR).mean
         assert min(said, PRIOR.mean) - 1e-9 <= posterior <= max(said, PRIOR.mean) + 1e-9
 
@@ -131,6 +131,7 @@ def test_a_fit_on_any_labels_gives_a_model_that_can_be_stored_and_stays_monotone
     assert ((said >= 0) & (said <= 1)).all()
     worse = [one._replace(seen=tuple(s._replace(score=1.0) for s in one.seen)) for one in labels]
     assert (predicted(model, worse, 0.05) >= said).all()
+    assert model.labels == len(natural(labels))
 
 
 def test_a_check_that_repeats_another_clears_nothing():
@@ -188,14 +189,15 @@ def stream(probability, random):
     return Truth(bad, np.ones(len(bad)), np.arange(len(bad)))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_source_that_means_what_it_says_has_no_calibration_error_to_speak_of(seed):
     random = np.random.default_rng(seed)
-    probability = random.beta(0.5, 3, 20_000)
+    probability = random.beta(0.5, 3, 5_000)
     known = stream(probability, random)
-    assert ece(probability, known).value < 0.01
+    assert ece(probability, known).value < 0.02
     assert ece(probability**0.25, known).value > 0.1
-    assert brier(probability, known).low < brier(probability, known).value < brier(probability, known).high
+    found = brier(probability, known)
+    assert found.low < found.value < found.high
     assert log_loss(probability, known) < log_loss(probability**0.25, known)
 
 
@@ -216,3 +218,12 @@ def test_truth_numbers_clusters():
 
 def test_a_record_has_no_labels_to_begin_with():
     assert Record().precision(PRIOR) == PRIOR
+
+
+def test_a_canary_tells_of_recall_alone():
+    planted = [label(at, seen(), bad=True, cause=EXPLOIT, canary=True) for at in range(3)] + [label(9, bad=True, cause=EXPLOIT, canary=True)]
+    record = tally([*planted, label(10, seen(), bad=False)])["acme/a@1"]
+    assert (record.labels, record.right, record.wrong, record.caught, record.missed) == (1, 0, 1, pytest.approx(3), pytest.approx(1))
+    model = fit([*planted, label(10, seen(), bad=False)], 0.05)
+    assert (model.labels, model.positives) == (1, 0)
+    assert fit(planted, 0.05).records["acme/a@1"].caught == pytest.approx(3)

@@ -87,6 +87,6 @@ def count_triage(session: SessionDep, who: Reader) -> Response:
 @router.post("/v1/trajectories/{key}/review", **documented(Decision, 404))
 def review_trajectory(session: SessionDep, who: Reader, key: Key, said: Annotated[ReviewRequest, Depends(JsonBody(ReviewRequest))]) -> Response:
     """Accept, quarantine or override; the decision is final and stands in the feed."""
-    decision = review.judge(session, who.project, key, who.name, said.judgement, said.reward, said.note, said.cause)
+    decision = review.judge(session, who.project, key, who.name, said.judgement, said.reward, said.note, said.cause, canary=said.canary)
     decisions.notify(session, [who.project])
     return answer(decision)
