@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -10,13 +9,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inspector.sandbox import files, kernel, layers
+from inspector.sandbox import files, ground, layers
 from inspector.sandbox.cgroups import Group
-from inspector.sandbox.group_pool import GroupPool
+from inspector.sandbox.files import sayable
+from inspector.sandbox.ground import Ground
 from inspector.sandbox.launch import Program, Running, arguments, launch, surroundings
-from inspector.sandbox.process import Stream, Talk
+from inspector.sandbox.process import Talk
 from inspector.sandbox.protocol import Broken, Diff, Ended, Layer, Limits, Network, Refused, Result
-from inspector.sandbox.root import Root
+from inspector.sandbox.spare import Kind, Spare, order_of
+from inspector.sandbox.spares import Spares
+from inspector.sandbox.stage import Stage
+from inspector.sandbox.streams import complaint, converse, let_go
 
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # as shells say
 EXEC_FAILED, NO_FOLDER = b"bwrap: execvp ", b"bwrap: Can't chdir to "
@@ -31,46 +34,94 @@ class Plan:
     network: Network
     environment: Mapping[str, str]
     cwd: str
+    python: Mapping[str, str]  # how the Python that runs us is called outside -> inside
+
+    @property
+    def kind(self) -> Kind:
+        """What it has in common with boxes like it."""
+        return Kind(tuple(self.layers), self.limits, self.network)
 
 
 @dataclass(slots=True)
 class BubblewrapBox:
     """A box by bubblewrap. Its files lie in memory, on a disk of their own, and count as memory too. For one thread at a time."""
 
-    name: str
+    here: Stage
     program: Program
-    root: Root
-    store: Path
-    disk: Path
-    group: Group
-    groups: GroupPool
+    ground: Ground
     plan: Plan
-    python: Mapping[str, str]  # how the Python that runs us is called outside -> inside
+    spare: Spare | None  # made ahead for its first command
+    spares: Spares | None  # None where no spare could ever be one like this
     options: list[str] = field(init=False)
+    touched: bool = field(init=False, default=False)  # by a command or by files put into it
 
     def __post_init__(self) -> None:
-        shared = min(64 << 20, self.plan.limits.memory_bytes)
-        self.options = arguments(self.root, self.plan.layers, self.disk, self.plan.network, shared)
+        self.options = arguments(self.here.root, self.plan.layers, self.disk, self.plan.network, self.plan.limits)
+
+    @property
+    def name(self) -> str:
+        """That no other box has."""
+        return self.ground.name
+
+    @property
+    def disk(self) -> Path:
+        """Where its files are."""
+        return self.ground.disk
+
+    @property
+    def group(self) -> Group:
+        """Its limits."""
+        return self.ground.group
 
     @property
     def lowers(self) -> list[Path]:
         """What it stands on, the topmost first."""
-        return [*reversed(self.plan.layers), self.root.folder]
+        return [*reversed(self.plan.layers), self.here.root.folder]
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float | None = None, stdin: bytes = b"", cwd: str | None = None, environment: Mapping[str, str] | None = None
     ) -> Result:
         """Run a command to its end, and end all that it started. A time limit given here goes before the box's own."""
-        options = self.options + surroundings({**self.plan.environment, **(environment or {})}, cwd or self.plan.cwd)
+        variables, where = {**self.plan.environment, **(environment or {})}, cwd or self.plan.cwd
+        given = surroundings(variables, where)
         meter = Meter(self.group)
         with ExitStack() as stack:
-            talk, streams = converse(stack, stdin, self.plan.limits, self.program.user)
-            running = self._launch(options, self.command(argv), talk, streams)
-            stack.callback(running.close)
+            order = self._order(argv, variables, where, silent=not stdin)
+            talk, running = self._woken(stack, order, stdin) or self._started(stack, given, argv, stdin)
             talk.hold(running.monitor.pidfd, time.monotonic() + (self.plan.limits.wall_s if timeout_s is None else timeout_s), lambda: True)
             code = running.end()
             talk.drain()
             return self._result(running, code, talk, meter)
+
+    def _order(self, argv: Sequence[str], variables: Mapping[str, str], cwd: str, *, silent: bool) -> bytes | None:
+        """The command in the words of a spare, where one could be this box."""
+        if self.spares is None or self.touched or not argv or not sayable(*argv, cwd):
+            return None
+        order = order_of(self.command(argv), variables, cwd, silent=silent)
+        if order is not None:
+            self.spares.could_be(self.plan.kind)
+        return order
+
+    def _woken(self, stack: ExitStack, order: bytes | None, stdin: bytes) -> tuple[Talk, Running] | None:
+        if self.spare is None or order is None:
+            return None
+        spare, self.spare, self.touched = self.spare, None, True
+        return spare.wake(order, stdin, stack)
+
+    def _started(self, stack: ExitStack, given: list[str], argv: Sequence[str], stdin: bytes) -> tuple[Talk, Running]:
+        self._touch()
+        talk, streams = converse(stack, stdin, self.plan.limits, self.program.user)
+        running = self._launch(self.options + given, self.command(argv), talk, streams)
+        stack.callback(running.close)
+        return talk, running
+
+    def _touch(self) -> None:
+        """From now on it is like no other; what waits in it is ended, since files put under a living box may not be seen there."""
+        self.touched = True
+        if self.spare is not None and self.spares is not None:
+            spare, self.spare = self.spare, None
+            self.spares.could_not_be(self.plan.kind)
+            spare.end()
 
     def _launch(self, options: Sequence[str], command: Sequence[str], talk: Talk, streams: dict[int, int]) -> Running:
         try:
@@ -85,7 +136,7 @@ class BubblewrapBox:
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command, with the Python that runs us called as the box calls it."""
-        return [self.python.get(word, word) if number == 0 else word for number, word in enumerate(argv)]
+        return [self.plan.python.get(word, word) if number == 0 else word for number, word in enumerate(argv)]
 
     def _result(self, running: Running, code: int, talk: Talk, meter: Meter) -> Result:
         if not running.was_set_up:  # in time, or at all
@@ -99,6 +150,7 @@ class BubblewrapBox:
     def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Put a file into the box."""
         self._ours(path)
+        self._touch()
         files.write(self.disk / "u", self.lowers, path, data, mode, self.program.user)
 
     def read(self, path: str, limit: int) -> bytes | None:
@@ -107,7 +159,7 @@ class BubblewrapBox:
         return files.read([self.disk / "u", *self.lowers], path, limit)
 
     def _ours(self, path: str) -> None:
-        if self.root.covers("/" + "/".join(files.parts_of(path))):
+        if self.here.root.covers("/" + "/".join(files.parts_of(path))):
             raise Refused(f"{path[:200]!r} is the machine's own, not the box's")
 
     def alive(self) -> frozenset[int]:
@@ -120,59 +172,14 @@ class BubblewrapBox:
 
     def snapshot(self) -> Layer:
         """What was changed, copied into the store of layers."""
-        return layers.keep(self.disk / "u", self.store, owner=self.name.rpartition("-")[0], user=self.program.user, limit=self.plan.limits.disk_bytes)
+        return layers.keep(self.disk / "u", self.here.store, owner=self.name.rpartition("-")[0], user=self.program.user, limit=self.plan.limits.disk_bytes)
 
     def __enter__(self) -> BubblewrapBox:
         return self
 
     def __exit__(self, *_: object) -> None:
-        kernel.unmount(self.disk)
-        self.disk.rmdir()
-        self.groups.give(self.group)
-
-
-def make_disk(disk: Path, limits: Limits, user: int) -> None:
-    """A file system of its own in memory, with room for so many bytes and files. Raises OSError."""
-    disk.mkdir()
-    options = f"size={max(1 << 16, limits.disk_bytes)},nr_inodes={max(16, limits.inodes)},uid={user},gid={user},mode=0700"
-    kernel.mount("box", disk, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
-    for name in ("u", "w"):
-        (disk / name).mkdir(mode=0o755)
-        os.chown(disk / name, user, user)
-
-
-def converse(stack: ExitStack, stdin: bytes, limits: Limits, user: int) -> tuple[Talk, dict[int, int]]:
-    """A conversation, and the descriptors of its other side, which the caller closes once the child has them."""
-    streams: dict[int, int] = {}
-    stack.callback(let_go, streams)
-    outputs = []
-    for number in (1, 2):
-        reading, streams[number] = os.pipe()
-        os.fchown(streams[number], user, user)  # so that it can be opened by its name too, as /dev/stdout
-        stack.callback(os.close, reading)
-        os.set_blocking(reading, False)
-        outputs.append(reading)
-    into = None
-    if stdin:
-        streams[0], into = os.pipe()
-        os.fchown(streams[0], user, user)
-        os.set_blocking(into, False)
-    else:
-        streams[0] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    talk = Talk(stdin, into, {reading: Stream(limits.output_bytes) for reading in outputs}, limits.flood_bytes)
-    stack.callback(talk.hang_up)
-    return talk, streams
-
-
-def let_go(streams: dict[int, int]) -> None:
-    """Close the other side of a conversation."""
-    while streams:
-        os.close(streams.popitem()[1])
-
-
-def complaint(talk: Talk) -> str:
-    """What bwrap said of itself."""
-    return bytes(talk.stderr.kept).decode(errors="replace").strip()[:2000]
+        self._touch()
+        ground.clear(self.ground, self.here)
 
 
 def said(code: int) -> tuple[Ended, int | None]:

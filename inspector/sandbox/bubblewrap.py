@@ -9,16 +9,20 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 
-from inspector.sandbox import cgroups, stage
-from inspector.sandbox.box import BubblewrapBox, Plan, make_disk
+from inspector.sandbox import cgroups, ground, stage
+from inspector.sandbox.box import BubblewrapBox, Plan
+from inspector.sandbox.ground import break_ground
 from inspector.sandbox.launch import Program
 from inspector.sandbox.probing import USER, find_program, lacks
 from inspector.sandbox.protocol import Box, Broken, Capabilities, Layer, Limits, Network, Refused
 from inspector.sandbox.session import Session
-from inspector.sandbox.stage import SEPARATOR, Stage
+from inspector.sandbox.spare import Spare, prepare
+from inspector.sandbox.spares import Spares
+from inspector.sandbox.stage import Stage
 
 OPTION_BYTES = 3900  # of one mount: the kernel takes a page
 MOST = {"wall_s": inf, "cpus": 1e5}  # far more than machines have, and what the kernel still counts
@@ -31,11 +35,13 @@ _backends: weakref.WeakSet[Bubblewrap] = weakref.WeakSet()
 class Bubblewrap:
     """Makes boxes on this machine. Safe to use after a fork; each process has a stage of its own."""
 
-    def __init__(self, folder: Path | None = None, *, network: bool = False) -> None:
+    def __init__(self, folder: Path | None = None, *, network: bool = False, ahead: bool = True) -> None:
         self._folder = folder
+        self._ahead = ahead
         self._network = frozenset(Network) if network else frozenset({Network.OFF})
         self._stage: Stage | None = None
         self._program: Program | None = None  # seen by a window of the stage
+        self._spares: Spares | None = None
         self._lock = threading.RLock()
         self._found: Capabilities | None = None
         _backends.add(self)
@@ -84,20 +90,18 @@ class Bubblewrap:
             raise Refused(f"no box can be limited to {wrong[0]} of {getattr(limits, wrong[0])}")
         return self._make([layer.path for layer in layers], limits, network, environment or {}, cwd, Session if session else BubblewrapBox)
 
+    def waiting(self) -> int:
+        """How many boxes made ahead wait now."""
+        return len(self._spares.waiting) if self._spares else 0
+
     def _make(
         self, layers: Sequence[Path], limits: Limits, network: Network, environment: Mapping[str, str], cwd: str, kind: type[BubblewrapBox] = BubblewrapBox
     ) -> BubblewrapBox:
         here, program = self._standing()
-        name = here.next_name()
-        group, disk = here.groups.take(limits), here.folder / name.rpartition(SEPARATOR)[2]
-        try:
-            make_disk(disk, limits, USER)
-            plan = Plan(self._seen(layers, here), limits, network, {**here.root.variables, **environment}, cwd)
-            return kind(name, program, here.root, here.store, disk, group, here.groups, plan, {sys.executable: here.root.python})
-        except (OSError, Refused) as error:
-            stage.clear(disk)
-            group.remove()
-            raise error if isinstance(error, Refused) else Broken(f"no disk for a box: {error}") from error
+        plan = Plan(self._seen(layers, here), limits, network, {**here.root.variables, **environment}, cwd, {sys.executable: here.root.python})
+        spares = self._spares if kind is BubblewrapBox else None
+        spare = spares.take(plan.kind) if spares else None
+        return kind(here, program, spare.ground if spare else break_ground(here, limits, USER), plan, spare, spares)
 
     def _standing(self) -> tuple[Stage, Program]:
         with self._lock:
@@ -105,17 +109,31 @@ class Bubblewrap:
                 self._stage = stage.raise_stage(self._folder, USER, cgroups.here())
                 atexit.register(self._stage.close)
                 self._program = find_program(self._stage.reachable)
+                self._spares = _spares_of(self._stage, self._program) if self._ahead else None
+                if self._spares:
+                    atexit.register(self._spares.close)  # before the stage is taken away
             return self._stage, self._program
 
     def _seen(self, layers: Sequence[Path], here: Stage) -> list[Path]:
-        """The layers as a box may name them. Raises Refused and OSError."""
+        """The layers as a box may name them. Raises Refused and Broken."""
         for path in layers:
             if not path.is_dir():
                 raise Refused(f"there is no layer {path.name}")
-        seen = [here.seen(path) for path in layers]
+        try:
+            seen = [here.seen(path) for path in layers]
+        except OSError as error:
+            raise Broken(f"no layer for a box: {error}") from error
         if sum(len(str(path)) + len("/oldroot:") for path in seen) > OPTION_BYTES:
             raise Refused(f"{len(seen)} layers are more than one box can stand on")
         return seen
+
+
+def _spares_of(here: Stage, program: Program) -> Spares:
+    def discard(spare: Spare) -> None:
+        spare.end()
+        ground.clear(spare.ground, here)
+
+    return Spares(partial(prepare, here, program), discard)
 
 
 def _forked() -> None:

@@ -76,7 +76,7 @@ def _adopt(init: int) -> None:
         return
 
 
-def arguments(root: Root, layers: Sequence[Path], disk: Path, network: Network, shared: int) -> list[str]:
+def arguments(root: Root, layers: Sequence[Path], disk: Path, network: Network, limits: Limits) -> list[str]:
     """bwrap's options for a box: everything apart from the command and its surroundings."""
     given = ["--unshare-all", "--unshare-user", "--disable-userns", "--uid", "0", "--gid", "0", "--cap-drop", "ALL", "--hostname", "box"]
     given += ["--die-with-parent", "--new-session", "--clearenv", *(["--share-net"] if network is Network.ON else [])]
@@ -86,7 +86,7 @@ def arguments(root: Root, layers: Sequence[Path], disk: Path, network: Network, 
     for host, inside in root.binds:
         given += ["--ro-bind", host, inside]
     given += ["--proc", "/proc", "--ro-bind", "/dev/null", "/proc/cmdline", "--dev", "/dev", "--remount-ro", "/dev"]
-    given += ["--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm"]  # noqa: S108 - a place in the box
+    given += ["--perms", "1777", "--size", str(min(SHARED_MEMORY, limits.memory_bytes)), "--tmpfs", "/dev/shm"]  # noqa: S108 - a place in the box
     if network is Network.ON:
         given += [word for name in ("resolv.conf", "hosts") for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")]
     return given

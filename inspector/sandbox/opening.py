@@ -8,10 +8,11 @@ from inspector.sandbox.bubblewrap import Bubblewrap
 from inspector.sandbox.protocol import Backend
 
 
-def open_backend(folder: Path | None = None, *, network: bool = False) -> Backend:
+def open_backend(folder: Path | None = None, *, network: bool = False, ahead: bool = True) -> Backend:
     """Boxes of this machine, by bubblewrap.
 
     `folder` keeps the layers for whoever opens it again; without one they go with this process. Boxes may ask for the machine's
-    network only where `network` says so. What the machine lacks is told by `capabilities.missing`.
+    network only where `network` says so. A kind of box that is asked for again and again is made `ahead`, which costs no more CPU time
+    but saves the wait where a core is idle. What the machine lacks is told by `capabilities.missing`.
     """
-    return Bubblewrap(folder, network=network)
+    return Bubblewrap(folder, network=network, ahead=ahead)

@@ -15,11 +15,12 @@ from functools import cache
 from importlib.resources import files as resources
 from typing import TypeVar
 
-from inspector.sandbox.box import BubblewrapBox, Meter, converse, let_go, said
+from inspector.sandbox.box import BubblewrapBox, Meter, said
 from inspector.sandbox.files import sayable
 from inspector.sandbox.launch import SETUP_S, Running, launch, surroundings
 from inspector.sandbox.process import Talk, ready
 from inspector.sandbox.protocol import Broken, Diff, Ended, Layer, Refused, Result
+from inspector.sandbox.streams import converse, let_go
 
 T = TypeVar("T")
 ANSWER_BYTES = 4096
@@ -50,7 +51,7 @@ class Session(BubblewrapBox):
         order = json.dumps({"argv": self.command(argv), "cwd": cwd or self.plan.cwd, "environment": variables}).encode()
         if not argv or not sayable(*argv, cwd or ""):
             raise Refused("a command has at least a name, and nothing in it that is no text")
-        control, meter = self._started(), Meter(self.group)
+        control, meter = self._begun(), Meter(self.group)
         with ExitStack() as stack:
             talk, streams = converse(stack, stdin, self.plan.limits, self.program.user)
             self._send(control, order, streams)
@@ -113,7 +114,7 @@ class Session(BubblewrapBox):
         if self.running is not None:
             self.running.end()
 
-    def _started(self) -> socket.socket:
+    def _begun(self) -> socket.socket:
         if self.control is None:
             ours, theirs = socket.socketpair()
             self.stack.callback(ours.close)
@@ -125,7 +126,7 @@ class Session(BubblewrapBox):
 
     def _start(self, control: int) -> None:
         options = self.options + surroundings(self.plan.environment, "/")
-        command = [self.root.python, "-I", "-S", "-c", (resources("inspector.sandbox") / "agent.py").read_text()]
+        command = [self.here.root.python, "-I", "-S", "-c", (resources("inspector.sandbox") / "agent.py").read_text()]
         quiet = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         errors = os.memfd_create("box", os.MFD_CLOEXEC)
         self.stack.callback(os.close, errors)
