@@ -80,7 +80,7 @@ def test_a_redis_that_dies_ends_the_listening(tmp_path: Path) -> None:
 
 def test_a_long_poll_is_woken_by_redis_alone_and_a_flush_costs_nothing(
     redis: str,
-    open_house: Callable[..., House],
+    open_house: Callable[..., House],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("inspector.api.hub.LOOK_S", 3600.0)
