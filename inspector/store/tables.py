@@ -388,6 +388,51 @@ class DecisionRow(SQLModel, table=True):
     body: bytes = Field(sa_column=_column(LargeBinary))
 
 
+class WebhookRow(SQLModel, table=True):
+    """An address that a project's decisions are posted to, one after the other. Its secret is not here: it is derived from the operator's."""
+
+    __tablename__ = "webhook"
+    __table_args__ = (
+        Index("webhook_of", "project", "id"),
+        Index("webhook_due", "due_at", "id", postgresql_where=text("disabled_at IS NULL")),
+    )
+
+    id: UUID = Field(sa_column=_column(Uuid, primary_key=True))
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
+    url: str = Field(sa_column=_column(Text))
+    note: str = Field(default="", sa_column=_column(Text, server_default=""))
+    scopes: list[str] | None = Field(default=None, sa_column=_column(ARRAY(Text), null=True))  # NULL: all
+    actions: list[str] | None = Field(default=None, sa_column=_column(ARRAY(Text), null=True))
+    epoch: UUID = Field(sa_column=_column(Uuid))
+    seq: int = Field(sa_column=_column(BigInteger))  # what was delivered or is not wanted ends here
+    generation: int = Field(default=1, sa_column=_column(Integer, server_default="1"))  # of the secret
+    former_until: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))  # the one before signs too
+    failures: int = Field(default=0, sa_column=_column(Integer, server_default="0"))  # since the last success
+    due_at: datetime | None = Field(default=None, sa_column=_now())
+    tests: int = Field(default=0, sa_column=_column(Integer, server_default="0"))  # asked for and not sent yet
+    lease: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
+    until: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    disabled_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+    why: str = Field(default="", sa_column=_column(Text, server_default=""))  # it is disabled
+    created_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class WebhookAttemptRow(SQLModel, table=True):
+    """One post to a webhook's address; the newest are kept."""
+
+    __tablename__ = "webhook_attempt"
+    __table_args__ = (Index("webhook_attempt_of", "webhook", "id"),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    webhook: UUID = Field(sa_column=_column(Uuid, ForeignKey("webhook.id", ondelete="CASCADE")))
+    message: str = Field(sa_column=_column(Text))
+    seq: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # NULL: it told of no decision
+    status: int | None = Field(default=None, sa_column=_column(Integer, null=True))  # NULL: no whole answer came
+    ms: int = Field(sa_column=_column(Integer))
+    said: str = Field(sa_column=_column(Text))  # the beginning of a foreign answer, or why there is none
+    attempted_at: datetime | None = Field(default=None, sa_column=_now())
+
+
 class ReviewRow(SQLModel, table=True):
     """A person's judgement of a trajectory."""
 
