@@ -13,7 +13,9 @@ import msgspec
 
 from inspector.client import Api
 from inspector.embedded import Stack
+from inspector.settings import Settings
 from proof.plans import Environment, Plan, Told
+from proof.relay import Relay
 
 PARTS = ("postgres", "redis", "migrations", "keys", "api", "worker", "beat")
 LONGEST_S = 1800.0  # of one training run
@@ -23,24 +25,18 @@ DECLARED = {"reward": {"min": 0, "max": 1, "paid_at": 1, "penalty_min": -1}}
 class House:
     """One embedded service; every run has environment versions of its own, so that none learns from another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.stack = Stack(folder / "data", parts=PARTS)
+        self.stack = Stack(folder / "data", parts=PARTS, settings=settings)
 
     def __enter__(self) -> House:
         self.stack.start()
+        self.relay = Relay(self.stack.settings.port)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stack.stop()
-
-    def away(self) -> None:
-        """Stop the service; `back` starts it on the same folder and port."""
-        self.stack.stop()
-
-    def back(self) -> None:
-        self.stack = Stack(self.folder / "data", parts=PARTS)
-        self.stack.start()
 
     def declare(self, environments: list[Environment]) -> None:
         """Their reward range, with a penalty, as their owner would."""
@@ -59,7 +55,7 @@ class House:
             self.declare(plan.environments)
             if not plan.enforce_at:
                 self.enforce(plan.run)
-            plan = msgspec.structs.replace(plan, url=self.stack.api_url, key=self.stack.keys["trainer"], owner_key=self.stack.keys["owner"])
+            plan = msgspec.structs.replace(plan, url=self.relay.url, key=self.stack.keys["trainer"], owner_key=self.stack.keys["owner"])
         return Training(self.folder, plan)
 
     def train(self, plan: Plan, *, gate: bool) -> Told:
