@@ -15,7 +15,7 @@ from inspector.sandbox.files import sayable
 from inspector.sandbox.ground import Ground
 from inspector.sandbox.launch import Program, Running, arguments, launch, surroundings
 from inspector.sandbox.process import Talk
-from inspector.sandbox.protocol import Broken, Diff, Ended, Layer, Limits, Network, Refused, Result
+from inspector.sandbox.protocol import Broken, Diff, Ended, Layer, Limits, Refused, Result
 from inspector.sandbox.spare import Kind, Spare, order_of
 from inspector.sandbox.spares import Spares
 from inspector.sandbox.stage import Stage
@@ -29,17 +29,20 @@ EXEC_FAILED, NO_FOLDER = b"bwrap: execvp ", b"bwrap: Can't chdir to "
 class Plan:
     """What a box was asked to be."""
 
-    layers: Sequence[Path]  # the first lowest
-    limits: Limits
-    network: Network
+    kind: Kind
     environment: Mapping[str, str]
     cwd: str
     python: Mapping[str, str]  # how the Python that runs us is called outside -> inside
 
     @property
-    def kind(self) -> Kind:
-        """What it has in common with boxes like it."""
-        return Kind(tuple(self.layers), self.limits, self.network)
+    def layers(self) -> Sequence[Path]:
+        """What the box stands on, the first lowest."""
+        return self.kind.layers
+
+    @property
+    def limits(self) -> Limits:
+        """Of the box."""
+        return self.kind.limits
 
 
 @dataclass(slots=True)
@@ -56,7 +59,7 @@ class BubblewrapBox:
     touched: bool = field(init=False, default=False)  # by a command or by files put into it
 
     def __post_init__(self) -> None:
-        self.options = arguments(self.here.root, self.plan.layers, self.disk, self.plan.network, self.plan.limits)
+        self.options = arguments(self.here.root, self.plan.layers, self.disk, self.plan.kind.network, self.plan.limits)
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ from inspector.sandbox.launch import Program
 from inspector.sandbox.probing import USER, find_program, lacks
 from inspector.sandbox.protocol import Box, Broken, Capabilities, Layer, Limits, Network, Refused
 from inspector.sandbox.session import Session
-from inspector.sandbox.spare import Spare, prepare
+from inspector.sandbox.spare import Kind, Spare, prepare
 from inspector.sandbox.spares import Spares
 from inspector.sandbox.stage import Stage
 
@@ -98,7 +98,7 @@ class Bubblewrap:
         self, layers: Sequence[Path], limits: Limits, network: Network, environment: Mapping[str, str], cwd: str, kind: type[BubblewrapBox] = BubblewrapBox
     ) -> BubblewrapBox:
         here, program = self._standing()
-        plan = Plan(self._seen(layers, here), limits, network, {**here.root.variables, **environment}, cwd, {sys.executable: here.root.python})
+        plan = Plan(self._kind(layers, limits, network, here), {**here.root.variables, **environment}, cwd, {sys.executable: here.root.python})
         spares = self._spares if kind is BubblewrapBox else None
         spare = spares.take(plan.kind) if spares else None
         return kind(here, program, spare.ground if spare else break_ground(here, limits, USER), plan, spare, spares)
@@ -114,17 +114,17 @@ class Bubblewrap:
                     atexit.register(self._spares.close)  # before the stage is taken away
             return self._stage, self._program
 
-    def _seen(self, layers: Sequence[Path], here: Stage) -> list[Path]:
-        """The layers as a box may name them. Raises Refused and Broken."""
+    def _kind(self, layers: Sequence[Path], limits: Limits, network: Network, here: Stage) -> Kind:
+        """With the layers as a box may name them. Raises Refused and Broken."""
         for path in layers:
             if not path.is_dir():
                 raise Refused(f"there is no layer {path.name}")
         try:
-            seen = [here.seen(path) for path in layers]
+            seen = Kind.of([here.seen(path) for path in layers], limits, network)
         except OSError as error:
             raise Broken(f"no layer for a box: {error}") from error
-        if sum(len(str(path)) + len("/oldroot:") for path in seen) > OPTION_BYTES:
-            raise Refused(f"{len(seen)} layers are more than one box can stand on")
+        if sum(len(str(path)) + len("/oldroot:") for path in seen.layers) > OPTION_BYTES:
+            raise Refused(f"{len(layers)} layers are more than one box can stand on")
         return seen
 
 

@@ -27,8 +27,14 @@ class Kind(NamedTuple):
     """What two boxes have in common when one can be made ahead for the other."""
 
     layers: tuple[Path, ...]
+    made: tuple[int, ...]  # when they were, in ns: one that took the name of another is another
     limits: Limits
     network: Network
+
+    @classmethod
+    def of(cls, layers: Sequence[Path], limits: Limits, network: Network) -> Kind:
+        """As the layers are now. Raises OSError."""
+        return cls(tuple(layers), tuple(layer.stat().st_ctime_ns for layer in layers), limits, network)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import pytest
 from inspector.sandbox import spares
 from inspector.sandbox.bubblewrap import Bubblewrap
 from inspector.sandbox.cgroups import members
-from inspector.sandbox.protocol import Ended, Limits, Network
-from inspector.sandbox.spare import Kind, order_of
+from inspector.sandbox.protocol import Ended, Limits, Network, Refused
+from inspector.sandbox.spare import order_of
 
 LIMITS = Limits(wall_s=20, memory_bytes=128 << 20, pids=32, disk_bytes=32 << 20, inodes=2000, output_bytes=1 << 16, flood_bytes=4 << 20)
 SHOW = """
@@ -40,7 +41,7 @@ def until(true):
 
 def ahead(backend, layers=(), limits=LIMITS):
     """Have a box of this kind made ahead."""
-    kind = Kind(tuple(backend._seen([layer.path for layer in layers], backend._standing()[0])), limits, Network.OFF)
+    kind = backend._kind([layer.path for layer in layers], limits, Network.OFF, backend._standing()[0])
     for _ in range(2):
         with backend.create(layers, limits=limits) as box:
             assert box.run(["true"]).ok
@@ -127,6 +128,22 @@ def test_layers_do_not_put_their_own_shell_before_the_command(backend):
     with backend.create([layer], limits=LIMITS) as box:
         assert box.spare is not None
         assert box.run(["/usr/bin/printf", "mine"]).stdout == b"mine"
+
+
+def test_a_layer_that_took_the_name_of_another_is_another(backend):
+    with backend.create(limits=LIMITS) as box:
+        box.write("/work/a", b"one")
+        layer = box.snapshot()
+    ahead(backend, [layer])
+    shutil.rmtree(layer.path)
+    with pytest.raises(Refused):
+        backend.create([layer], limits=LIMITS)
+    with backend.create(limits=LIMITS) as box:
+        box.write("/work/a", b"one")
+        assert box.snapshot() == layer
+    with backend.create([layer], limits=LIMITS) as box:
+        assert box.spare is None
+        assert box.run(["cat", "/work/a"]).stdout == b"one"
 
 
 def test_one_that_died_waiting_is_not_used(backend):
