@@ -21,6 +21,7 @@ import httpx
 
 from inspector.client.loop import BackgroundLoop
 from inspector.errors import InspectorError
+from inspector.settings import BadSetting, Settings
 from inspector.showable import showable
 
 Address = IPv4Address | IPv6Address
@@ -62,17 +63,21 @@ class Egress:
     authorities: str = ""  # a file of certificates to trust in the place of the usual ones
 
     @classmethod
-    def read(cls, allow: str, ports: str, **others: bool | float | str) -> Self:
-        """From settings: hosts and networks, and ports, with spaces between. Raises ValueError."""
-        hosts, networks = set[str](), []
-        for word in allow.split():
-            try:
-                networks.append(ip_network(word))
-            except ValueError:
-                if "/" in word:
-                    raise
-                hosts.add(word.lower())
-        return cls(hosts=frozenset(hosts), networks=tuple(networks), ports=frozenset(int(port) for port in ports.split()), **others)  # type: ignore[arg-type]
+    def of(cls, settings: Settings) -> Self:
+        """As the operator chose. Raises BadSetting."""
+        try:
+            hosts, networks = _named(settings.egress_allow)
+            ports = frozenset(int(port) for port in settings.egress_ports.split())
+        except ValueError as error:
+            raise BadSetting(f"INSPECTOR_EGRESS_ALLOW or INSPECTOR_EGRESS_PORTS: {error}") from error
+        return cls(
+            hosts=hosts,
+            networks=networks,
+            ports=ports,
+            plain=settings.egress_plain,
+            deadline_s=settings.egress_deadline_s,
+            authorities=settings.egress_authorities,
+        )
 
     def admit(self, address: str) -> httpx.URL:
         """The address, where its form allows a call. Raises Refused."""
@@ -156,6 +161,19 @@ class Egress:
                 if len(body) > self.answer_bytes:
                     return response.status_code, response.headers, bytes(body[: self.answer_bytes]), True
             return response.status_code, response.headers, bytes(body), False
+
+
+def _named(allow: str) -> tuple[frozenset[str], tuple[IPv4Network | IPv6Network, ...]]:
+    """Hosts and networks of a text with spaces between. Raises ValueError."""
+    hosts, networks = set[str](), list[IPv4Network | IPv6Network]()
+    for word in allow.split():
+        try:
+            networks.append(ip_network(word))
+        except ValueError:
+            if "/" in word:
+                raise
+            hosts.add(word.lower())
+    return frozenset(hosts), tuple(networks)
 
 
 def _port(url: httpx.URL) -> int:

@@ -5,7 +5,7 @@ Only a hint: whoever waits also looks by itself once a second, so what is lost h
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import redis
 import redis.asyncio
@@ -24,15 +24,17 @@ ANSWER_S = 5.0
 class News:
     """Tells of new decisions after their commit."""
 
-    def __init__(self, redis_url: str, waker: Waker) -> None:
+    def __init__(self, redis_url: str, waker: Waker, also: Callable[[set[int]], None] | None = None) -> None:
         self._redis = redis_client(redis_url) if redis_url else None
-        self._waker = waker
+        self._waker, self._also = waker, also
         self.failures = 0
 
     def wake(self, projects: set[int]) -> None:
         """These projects have something new."""
         if projects and not self._published(projects):
             self._waker.wake(projects)
+        if projects and self._also is not None:
+            self._also(projects)
 
     def close(self) -> None:
         """End the connections."""

@@ -21,8 +21,9 @@ RETAIN = "inspector.retain"
 LEARN = "inspector.learn"
 CALIBRATE = "inspector.calibrate"
 PROBE = "inspector.probe"
+DELIVER = "inspector.deliver"
 QUEUES = {AUDIT: "audit", LATE: "late"}  # of workers that hold the database's address
-SANDBOX = "sandbox"
+SANDBOX, WEBHOOKS = "sandbox", "webhooks"
 PROBE_BELL_S = 60.0
 BELL = "inspector:bell:audit"
 BELL_TTL_MS = 2000  # a bell that was lost with its worker keeps others silent for no longer than this
@@ -55,6 +56,7 @@ def application(settings: Settings | None = None, tasks: str = "inspector.worker
                 "schedule": settings.calibrate_every_s,
                 "options": {"expires": settings.calibrate_every_s, "queue": QUEUES[LATE]},
             },
+            "deliver": {"task": DELIVER, "schedule": settings.sweep_s, "options": {"expires": settings.sweep_s, "queue": WEBHOOKS}},
             "learn": {"task": LEARN, "schedule": settings.learn_every_s, "options": {"expires": settings.learn_every_s, "queue": QUEUES[LATE]}},
         },
     )
@@ -80,7 +82,7 @@ class Doorbell:
 
     def __init__(self, celery: Celery, redis_url: str, task: str = AUDIT, *, expires_s: float | None = None) -> None:
         self._expires_s = expires_s  # of a message that nobody hears: where visits are long, bells would pile up
-        self._celery, self._task, self._queue = celery, task, QUEUES.get(task, SANDBOX)
+        self._celery, self._task, self._queue = celery, task, {**QUEUES, DELIVER: WEBHOOKS}.get(task, SANDBOX)
         self._key = f"inspector:bell:{self._queue}"
         self._redis = redis_client(redis_url) if redis_url else None
         self._lock = threading.Lock()

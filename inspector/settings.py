@@ -62,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     replay_unpaid_share: float = 0.01  # of unpaid ones
     spot_check_share: float = 0.01  # of all trajectories, how much people are asked to look at whatever the checks say
     calibrate_every_s: float = 60.0  # how often projects are looked for of which enough was judged to calibrate anew
+    rollback_share: float = 0.02  # of an update's absolute reward, how much bad trajectories may carry before the run is advised to go back
     enforcement_stop_share: float = 0.20
     enforcement_stop_window: int = 1000
     checks: str = ""  # which of the installed ones judge what arrives: owners, patterns, names, with spaces between; empty means all
@@ -69,6 +70,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_url: str = ""  # of a sandbox worker: where it asks for work
     prober_key: str = ""  # of a sandbox worker: its key, of role prober
     sandbox_folder: str = ""  # of a sandbox worker: where packages are unpacked; empty means a folder for temporary files
+    webhook_key: str = ""  # of which the secrets of webhooks are made; without it there are none
+    egress_allow: str = ""  # hosts, and networks as 10.0.0.0/8, that may be called though they are not public; with spaces between
+    egress_ports: str = "443"
+    egress_plain: bool = False  # http may be called too
+    egress_deadline_s: float = 15.0  # of one call
+    egress_authorities: str = ""  # a file of certificates to trust in the place of the usual ones
     log_level: str = "info"
     limits: Limits = Limits()
 

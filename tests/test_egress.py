@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from inspector.client.loop import BackgroundLoop
 from inspector.egress import Egress, NoAnswer, Refused
+from inspector.settings import BadSetting, Settings
 
 CLOSED = Egress()
 NOT_PUBLIC = [
@@ -97,12 +98,12 @@ def test_no_spelling_of_this_machine_is_called(host: str) -> None:
 
 
 def test_settings_are_read() -> None:
-    read = Egress.read("10.0.0.0/8 Hooks.Internal ::1", "443 8443", plain=True)
+    read = Egress.of(Settings(egress_allow="10.0.0.0/8 Hooks.Internal ::1", egress_ports="443 8443", egress_plain=True))
     assert (read.hosts, read.ports, read.plain) == ({"hooks.internal"}, {443, 8443}, True)
     read.judge(ip_address("10.1.2.3"))
     for wrong in ("10.0.0.0/99", "10.0.0.1/8"):
-        with pytest.raises(ValueError, match="10"):
-            Egress.read(wrong, "443")
+        with pytest.raises(BadSetting, match="10"):
+            Egress.of(Settings(egress_allow=wrong))
 
 
 @contextmanager

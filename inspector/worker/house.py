@@ -15,6 +15,7 @@ from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.sampling import Shares
 from inspector.audit.stops import Watch
+from inspector.contamination import advise_due
 from inspector.errors import Unavailable
 from inspector.news import News
 from inspector.queue import Doorbell
@@ -25,6 +26,7 @@ from inspector.store.notices import Waker
 from inspector.store.segments import SegmentReader
 from inspector.store.session import connect, transaction
 from inspector.store.work import Lane
+from inspector.webhooks.ringing import Ringer
 
 log = structlog.get_logger()
 FIT_S = 120.0  # that the fit of one model may take
@@ -62,7 +64,8 @@ class House:
             spot_checks=settings.spot_check_share,
         )
         reader = SegmentReader(settings.store_path)
-        waker = News(settings.redis_url, Waker(settings.database_url))
+        ringer = Ringer(engine, Doorbell(celery, settings.redis_url, queue.DELIVER))
+        waker = News(settings.redis_url, Waker(settings.database_url), ringer.ring_for)
         bell, late_bell = (Doorbell(celery, settings.redis_url, task) for task in (queue.AUDIT, queue.LATE))
         probe_bell = Doorbell(celery, settings.redis_url, queue.PROBE, expires_s=queue.PROBE_BELL_S)
         auditor = Auditor(
@@ -71,7 +74,7 @@ class House:
             catalog.load(),
             policy.load(settings.policy_file),
             pace,
-            wake=waker.wake,
+            wake=lambda projects: waker.wake(projects | advise_due(engine, share=settings.rollback_share)),
             watch=lambda watched: put_on_watch(engine, waker, watched),
             late=late_bell.ring,
             alarms=alarms,
@@ -106,6 +109,7 @@ class House:
         with transaction(self.engine) as session:
             waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}
             probes_wait = probe_work.may_be_claimed(session) or replays.may_be_claimed(session)
+        self.waker.wake(advise_due(self.engine, share=self.settings.rollback_share))
         for bell, found in waiting.items():
             if found.waiting > 0 or found.overdue > 0:
                 bell.ring()
