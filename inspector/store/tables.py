@@ -169,11 +169,73 @@ class RunStepRow(SQLModel, table=True):
     """What one update of a run was trained on, as the trainer said it."""
 
     __tablename__ = "run_step"
+    __table_args__ = (
+        Index("run_step_said", "run", "attempt", "step", unique=True),
+        Index("run_step_newest", "run", "step", "number"),
+        Index("run_step_heavy", "run", "number", postgresql_where=text("heavy")),
+    )
 
     run: int = Field(sa_column=_column(BigInteger, ForeignKey("run.id"), primary_key=True))
-    step: int = Field(sa_column=_column(BigInteger, primary_key=True))
+    number: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))  # in the order in which they were told, from 1
+    step: int = Field(sa_column=_column(BigInteger))
+    attempt: str = Field(sa_column=_column(Text))  # a trainer that goes back to a checkpoint repeats steps under another one
+    policy_before: int = Field(sa_column=_column(BigInteger))
+    policy_after: int = Field(sa_column=_column(BigInteger))
+    checkpoint: str | None = Field(default=None, sa_column=_column(Text, null=True))
+    used: int = Field(sa_column=_column(Integer))  # rows with a weight
+    mass: float = Field(sa_column=_column(Double))  # of the absolute rewards that they carried, weighted
+    known: float = Field(default=0.0, sa_column=_column(Double, server_default="0"))  # of it, what trajectories carried that were posted
+    bad: float = Field(default=0.0, sa_column=_column(Double, server_default="0"))  # of it, what confirmed exploits and verifier defects carried
+    bad_rows: int = Field(default=0, sa_column=_column(Integer, server_default="0"))
+    sources: list[str] = Field(default=[], sa_column=_column(ARRAY(Text), server_default="{}"))  # of which each alone carried too much
+    heavy: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # together they carried too much
     body: bytes = Field(sa_column=_column(LargeBinary))
     posted_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class UsedRow(SQLModel, table=True):
+    """One trajectory of one update."""
+
+    __tablename__ = "used"
+    __table_args__ = (
+        Index("used_by_key", "key", postgresql_where=text("key IS NOT NULL")),
+        Index("used_unknown", "id", postgresql_where=text("key IS NULL")),
+        Index("used_unknown_of", "run", "number", postgresql_where=text("key IS NULL")),
+    )
+
+    run: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))
+    number: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))
+    key: UUID | None = Field(default=None, sa_column=_column(Uuid, null=True))  # NULL: it was not posted yet
+    weight: float = Field(sa_column=_column(Double))
+    reward: float | None = Field(default=None, sa_column=_column(Double, null=True))
+    position: int = Field(sa_column=_column(Integer, primary_key=True, autoincrement=False))
+    id: str | None = Field(default=None, sa_column=_column(Text, null=True))  # of what was not posted yet
+
+
+class DoubtRow(SQLModel, table=True):
+    """An update of which something became known that it was trained on: its share is to be looked at again."""
+
+    __tablename__ = "doubt"
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger))
+    run: int = Field(sa_column=_column(BigInteger))
+    number: int = Field(sa_column=_column(BigInteger))
+
+
+class RollbackRow(SQLModel, table=True):
+    """Advice to go back to a checkpoint, that stands until it is followed or taken back."""
+
+    __tablename__ = "rollback"
+    __table_args__ = (Index("rollback_open", "run", unique=True, postgresql_where=text("open")),)
+
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id"), primary_key=True, autoincrement=False))
+    seq: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))  # of its decision
+    run: int = Field(sa_column=_column(BigInteger, ForeignKey("run.id")))
+    number: int = Field(sa_column=_column(BigInteger))  # of the first update that is to be undone
+    policy_version: int = Field(sa_column=_column(BigInteger))  # to go back to
+    sources: list[str] = Field(sa_column=_column(ARRAY(Text)))
+    open: bool = Field(default=True, sa_column=_column(Boolean, server_default="true"))
 
 
 class StoppedRow(SQLModel, table=True):
@@ -485,7 +547,10 @@ class StateChangeRow(SQLModel, table=True):
     """Every change of state of an environment version or task, with who made it and why."""
 
     __tablename__ = "state_change"
-    __table_args__ = (Index("state_change_by_version", "environment_version", "id"),)
+    __table_args__ = (
+        Index("state_change_by_version", "environment_version", "id"),
+        Index("state_change_of_policy", "changed_at", postgresql_where=text("share IS NOT NULL")),
+    )
 
     id: int | None = Field(default=None, sa_column=_identity())
     project: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("project.id"), null=True))  # NULL: for all
@@ -495,7 +560,40 @@ class StateChangeRow(SQLModel, table=True):
     after: str = Field(sa_column=_column(Text))
     author: str = Field(sa_column=_column(Text))
     note: str = Field(default="", sa_column=_column(Text, server_default=""))
+    share: float | None = Field(default=None, sa_column=_column(Double, null=True))  # of the training weight that the policy quarantined with it
     changed_at: datetime | None = Field(default=None, sa_column=_now())
+
+
+class StandingRow(SQLModel, table=True):
+    """What a state that holds for all rests on, and what was counted since it began. Of tasks, those of which there is something to tell."""
+
+    __tablename__ = "standing"
+    __table_args__ = (Index("standing_due", "due_at", postgresql_where=text("due_at IS NOT NULL")),)
+
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id"), primary_key=True, autoincrement=False))
+    task: int = Field(sa_column=_column(BigInteger, primary_key=True, autoincrement=False))  # 0: the environment version itself
+    why: str = Field(default="", sa_column=_column(Text, server_default=""))
+    held: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # by a person, until they hand it back
+    since: datetime | None = Field(default=None, sa_column=_now())
+    seen_at: datetime | None = Field(default=None, sa_column=_now())
+    due_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))  # when it is to be looked at
+    score: float = Field(default=0.0, sa_column=_column(Double, server_default="0"))  # of the evidence
+    body: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # the evidence
+
+
+class NoticeRow(SQLModel, table=True):
+    """What a project is told of an environment version that it owns, and is to look at."""
+
+    __tablename__ = "notice"
+    __table_args__ = (Index("notice_newest", "project", "id"),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
+    task: int | None = Field(default=None, sa_column=_column(BigInteger, ForeignKey("task.id"), null=True))
+    kind: str = Field(sa_column=_column(Text))
+    body: bytes = Field(sa_column=_column(LargeBinary))  # JSON
+    noticed_at: datetime | None = Field(default=None, sa_column=_now())
 
 
 class PatchRow(SQLModel, table=True):

@@ -331,12 +331,60 @@ def upgrade() -> None:
     op.create_index('rollout_group_open', 'rollout_group', ['touched_at'], unique=False, postgresql_where=sa.text('NOT closed'))
     op.create_table('run_step',
     sa.Column('run', sa.BigInteger(), nullable=False),
+    sa.Column('number', sa.BigInteger(), autoincrement=False, nullable=False),
     sa.Column('step', sa.BigInteger(), nullable=False),
+    sa.Column('attempt', sa.Text(), nullable=False),
+    sa.Column('policy_before', sa.BigInteger(), nullable=False),
+    sa.Column('policy_after', sa.BigInteger(), nullable=False),
+    sa.Column('checkpoint', sa.Text(), nullable=True),
+    sa.Column('used', sa.Integer(), nullable=False),
+    sa.Column('mass', sa.Double(), nullable=False),
+    sa.Column('known', sa.Double(), server_default='0', nullable=False),
+    sa.Column('bad', sa.Double(), server_default='0', nullable=False),
+    sa.Column('bad_rows', sa.Integer(), server_default='0', nullable=False),
+    sa.Column('sources', sa.ARRAY(sa.Text()), server_default='{}', nullable=False),
+    sa.Column('heavy', sa.Boolean(), server_default='false', nullable=False),
     sa.Column('body', sa.LargeBinary(), nullable=False),
     sa.Column('posted_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['run'], ['run.id'], ),
-    sa.PrimaryKeyConstraint('run', 'step')
+    sa.PrimaryKeyConstraint('run', 'number')
     )
+    op.create_index('run_step_said', 'run_step', ['run', 'attempt', 'step'], unique=True)
+    op.create_index('run_step_newest', 'run_step', ['run', 'step', 'number'], unique=False)
+    op.create_index('run_step_heavy', 'run_step', ['run', 'number'], unique=False, postgresql_where=sa.text('heavy'))
+    op.create_table('used',
+    sa.Column('run', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('number', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('key', sa.Uuid(), nullable=True),
+    sa.Column('weight', sa.Double(), nullable=False),
+    sa.Column('reward', sa.Double(), nullable=True),
+    sa.Column('position', sa.Integer(), autoincrement=False, nullable=False),
+    sa.Column('id', sa.Text(), nullable=True),
+    sa.PrimaryKeyConstraint('run', 'number', 'position')
+    )
+    op.create_index('used_by_key', 'used', ['key'], unique=False, postgresql_where=sa.text('key IS NOT NULL'))
+    op.create_index('used_unknown', 'used', ['id'], unique=False, postgresql_where=sa.text('key IS NULL'))
+    op.create_index('used_unknown_of', 'used', ['run', 'number'], unique=False, postgresql_where=sa.text('key IS NULL'))
+    op.create_table('doubt',
+    sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('run', sa.BigInteger(), nullable=False),
+    sa.Column('number', sa.BigInteger(), nullable=False),
+    sa.PrimaryKeyConstraint('id')
+    )
+    op.create_table('rollback',
+    sa.Column('project', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('seq', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('run', sa.BigInteger(), nullable=False),
+    sa.Column('number', sa.BigInteger(), nullable=False),
+    sa.Column('policy_version', sa.BigInteger(), nullable=False),
+    sa.Column('sources', sa.ARRAY(sa.Text()), nullable=False),
+    sa.Column('open', sa.Boolean(), server_default='true', nullable=False),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.ForeignKeyConstraint(['run'], ['run.id'], ),
+    sa.PrimaryKeyConstraint('project', 'seq')
+    )
+    op.create_index('rollback_open', 'rollback', ['run'], unique=True, postgresql_where=sa.text('open'))
     op.create_table('project_state',
     sa.Column('project', sa.BigInteger(), nullable=False),
     sa.Column('environment_version', sa.BigInteger(), nullable=False),
@@ -433,6 +481,7 @@ def upgrade() -> None:
     sa.Column('after', sa.Text(), nullable=False),
     sa.Column('author', sa.Text(), nullable=False),
     sa.Column('note', sa.Text(), server_default='', nullable=False),
+    sa.Column('share', sa.Double(), nullable=True),
     sa.Column('changed_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
     sa.ForeignKeyConstraint(['task'], ['task.id'], ),
@@ -440,6 +489,35 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('state_change_by_version', 'state_change', ['environment_version', 'id'], unique=False)
+    op.create_index('state_change_of_policy', 'state_change', ['changed_at'], unique=False, postgresql_where=sa.text('share IS NOT NULL'))
+    op.create_table('standing',
+    sa.Column('environment_version', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('task', sa.BigInteger(), autoincrement=False, nullable=False),
+    sa.Column('why', sa.Text(), server_default='', nullable=False),
+    sa.Column('held', sa.Boolean(), server_default='false', nullable=False),
+    sa.Column('since', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.Column('seen_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.Column('due_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('score', sa.Double(), server_default='0', nullable=False),
+    sa.Column('body', sa.LargeBinary(), nullable=True),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.PrimaryKeyConstraint('environment_version', 'task')
+    )
+    op.create_index('standing_due', 'standing', ['due_at'], unique=False, postgresql_where=sa.text('due_at IS NOT NULL'))
+    op.create_table('notice',
+    sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('task', sa.BigInteger(), nullable=True),
+    sa.Column('kind', sa.Text(), nullable=False),
+    sa.Column('body', sa.LargeBinary(), nullable=False),
+    sa.Column('noticed_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.ForeignKeyConstraint(['task'], ['task.id'], ),
+    sa.PrimaryKeyConstraint('id')
+    )
+    op.create_index('notice_newest', 'notice', ['project', 'id'], unique=False)
     op.create_table('stopped',
     sa.Column('run', sa.BigInteger(), nullable=False),
     sa.Column('check_version', sa.BigInteger(), nullable=False),
@@ -498,6 +576,11 @@ def downgrade() -> None:
     op.drop_index('webhook_of', table_name='webhook')
     op.drop_table('webhook')
     op.drop_table('stopped')
+    op.drop_index('notice_newest', table_name='notice')
+    op.drop_table('notice')
+    op.drop_index('standing_due', table_name='standing', postgresql_where=sa.text('due_at IS NOT NULL'))
+    op.drop_table('standing')
+    op.drop_index('state_change_of_policy', table_name='state_change', postgresql_where=sa.text('share IS NOT NULL'))
     op.drop_index('state_change_by_version', table_name='state_change')
     op.drop_table('state_change')
     op.drop_index('probe_work_of', table_name='probe_work')
@@ -510,6 +593,9 @@ def downgrade() -> None:
     op.drop_table('probe')
     op.drop_table('package')
     op.drop_table('project_state')
+    op.drop_table('rollback')
+    op.drop_table('doubt')
+    op.drop_table('used')
     op.drop_table('run_step')
     op.drop_index('rollout_group_open', table_name='rollout_group', postgresql_where=sa.text('NOT closed'))
     op.drop_index('rollout_group_name', table_name='rollout_group', postgresql_nulls_not_distinct=True)
