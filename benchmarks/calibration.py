@@ -3,6 +3,9 @@
 Twelve checks in three families, correlated within each beyond what the truth explains, on a stream with 5 % faults: log loss
 on 20,000 fresh episodes of the noisy-OR as the policy has it, of the noisy-OR with precisions from labels, of Platt's two
 numbers on it, and of the regression; beside them scikit-learn's own regression and isotonic regression as peers.
+
+Then the same where half of the faults are of kinds that no check sees, and people look at what was flagged, as they do:
+labels of the queue alone, those and what chance picked without weights, and with them.
 """
 
 from __future__ import annotations
@@ -40,12 +43,13 @@ def world(random: np.random.Generator) -> World:
     return World(random.uniform(0.8, 2.6, CHECKS), 1.88)  # the upper 3 % of a normal
 
 
-def stream(random: np.random.Generator, where: World, episodes: int) -> list[Label]:
-    """Labelled episodes as they come, each looked at."""
+def stream(random: np.random.Generator, where: World, episodes: int, unseen: float = 0.0) -> list[Label]:
+    """Labelled episodes as they come, each looked at; a share of the faults is of kinds that no check sees."""
     bad = random.random(episodes) < BASE
+    seeable = bad & (random.random(episodes) >= unseen)
     family = np.repeat(random.normal(size=(episodes, FAMILIES)), CHECKS // FAMILIES, axis=1)
     noise = np.sqrt(SHARED) * family + np.sqrt(1 - SHARED) * random.normal(size=(episodes, CHECKS))
-    seen = noise + bad[:, None] * where.strength - where.threshold
+    seen = noise + seeable[:, None] * where.strength - where.threshold
     scores = np.where(seen > 0, np.clip(0.5 + seen / 4, 0, 1), 0.0)
     return [_label(at, bool(bad[at]), scores[at]) for at in range(episodes)]
 
@@ -109,7 +113,45 @@ def mean(labels: int, runs: int) -> Losses:
     return Losses(*np.mean([losses(seed, labels) for seed in range(runs)], axis=0).tolist())
 
 
+class Selected(NamedTuple):
+    """Labels of a stream of which people looked at a part, and how wrong what was fitted on them is: log loss, calibration error, misses seen."""
+
+    queue_alone: float
+    queue_alone_ece: float
+    unweighted: float
+    unweighted_ece: float
+    weighted: float
+    weighted_ece: float
+    labels: float
+
+
+QUEUE, PICKED = 0.3, 0.01  # what people look at of what is flagged, and of everything
+UNSEEN = 0.5
+
+
+def selected(seed: int, episodes: int) -> Selected:
+    random = np.random.default_rng(seed)
+    where = world(random)
+    posted, fresh = stream(random, where, episodes, UNSEEN), stream(random, where, FRESH, UNSEEN)
+    flagged = predicted(Model(policy=""), posted, LEAK) >= 0.3
+    looked, picked = random.random(episodes) < QUEUE, random.random(episodes) < PICKED
+    queue = [posted[at]._replace(weight=1 / (1 - (1 - QUEUE) * (1 - PICKED))) for at in np.flatnonzero(flagged & (looked | picked))]
+    chance = [posted[at]._replace(weight=1 / PICKED) for at in np.flatnonzero(~flagged & picked)]
+    known, found = truth(fresh), []
+    for labels in (queue, [one._replace(weight=1.0) for one in queue + chance], queue + chance):
+        said = predicted(fit(labels, LEAK), fresh, LEAK)
+        found += [log_loss(said, known), ece(said, known).value]
+    return Selected(*found, len(queue + chance))
+
+
 def main(runs: int) -> None:
+    print("posted  labels  queue alone: loss ece | with picks, unweighted | weighted")
+    for episodes in (3000, 10_000, 30_000):
+        seen = Selected(*np.mean([selected(seed, episodes) for seed in range(runs)], axis=0).tolist())
+        apart = (
+            f"{seen.queue_alone:.4f} {seen.queue_alone_ece:.4f} | {seen.unweighted:.4f} {seen.unweighted_ece:.4f} | {seen.weighted:.4f} {seen.weighted_ece:.4f}"
+        )
+        print(f"{episodes:6} {seen.labels:7.0f}  {apart}")
     print("labels  raw    counted platt  logistic chosen | sklearn: logistic isotonic | brier  ece")
     for labels in (100, 300, 1000, 3000):
         seen = mean(labels, runs)

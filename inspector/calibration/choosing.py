@@ -43,7 +43,7 @@ def choose(labels: Sequence[Label], leak: float, policy: str, champion: Model | 
     if not fresh:
         return Choice(champion, "no label came since", new=False)
     since = [labels[at] for at in fresh]
-    stood, known = predicted(champion, since, leak), truth(since)
+    stood, known = predicted(champion, since, leak), truth(since, truncated=True)
     apart = difference(said[stage][fresh], stood, known)
     if apart.mean <= 0:
         return Choice(challenger, f"{-apart.mean:.4f} nats less log loss on {len(fresh)} labels that neither knew", new=True)
@@ -58,7 +58,7 @@ def _stage(labels: Sequence[Label], leak: float) -> tuple[Stage, dict[Stage, Vec
     """The highest that the labels carry and that loses no more than the one below it, with what each says of labels that it was not fitted on."""
     highest = ORDER.index(stage_for(labels))
     said = {stage: crossed(labels, leak, stage) for stage in ORDER[: highest + 1]}
-    known = truth(labels)
+    known = truth(labels, truncated=True)
     for at in range(highest, 0, -1):
         if difference(said[ORDER[at]], said[ORDER[at - 1]], known).mean <= 0:
             return ORDER[at], said

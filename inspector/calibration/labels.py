@@ -10,7 +10,7 @@ from inspector.combine import Beta
 from inspector.verdict import Cause
 
 FOLDS = 5
-TRUNCATED = 10.0  # the heaviest label that a fit sees weighs so many times the lightest
+TRUNCATED = 3.0  # the heaviest label that a fit sees weighs so many times the lightest
 
 
 class Seen(NamedTuple):
@@ -59,14 +59,14 @@ def folds(labels: Sequence[Label]) -> list[tuple[list[int], list[int]]]:
     return [(learnt, held) for learnt, held in cut if learnt and held]
 
 
-def weights(labels: Iterable[Label]) -> list[float]:
-    """With mean 1, and truncated: a few labels that stand for thousands each would make every fit a matter of luck.
+def weights(labels: Iterable[Label], *, truncated: bool = True) -> list[float]:
+    """With mean 1. Truncated for whatever is fitted or chosen: a few labels that stand for hundreds each would make it a matter of luck.
 
     Truncation trades a little bias for much variance (Cole and Hernán 2008); what decides whether a person looked is what
-    the checks said, which the model knows, so little bias is to be feared.
+    the checks said, which the model knows, so little bias is to be feared. What is told of a model is not truncated.
     """
     raw = [label.weight for label in labels]
     cut = min(raw, default=1.0) * TRUNCATED
-    kept = [min(weight, cut) for weight in raw]
+    kept = [min(weight, cut) for weight in raw] if truncated else raw
     mean = sum(kept) / len(kept) if kept else 1.0
     return [weight / mean for weight in kept]

@@ -25,10 +25,10 @@ class Truth(NamedTuple):
     cluster: NDArray[np.intp]  # numbered from 0
 
 
-def truth(labels: Sequence[Label]) -> Truth:
+def truth(labels: Sequence[Label], *, truncated: bool = False) -> Truth:
     """The answers, their weights, and what belongs together."""
     _, cluster = np.unique([label.cluster for label in labels], return_inverse=True)
-    return Truth(np.array([label.bad for label in labels], float), np.array(weights(labels)), cluster)
+    return Truth(np.array([label.bad for label in labels], float), np.array(weights(labels, truncated=truncated)), cluster)
 
 
 def losses(probability: Vector, bad: Vector) -> Vector:
