@@ -138,6 +138,21 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     deciding: tuple[str, ...] = ()  # the checks that the action rests on, as name@version
 
 
+class Rollback(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run is advised to go back to, and why."""
+
+    policy_version: int  # of the last checkpoint that was saved before anything bad was used
+    checkpoint: str | None  # as the trainer named it; None: none was saved, the run begins anew
+    last_clean: int  # the last policy version before the first update that is to be undone
+    first_step: int  # of the updates that bad trajectories carried too much of
+    last_step: int
+    updates: int  # how many those are
+    undone: int  # updates that going back gives up
+    rows: int  # bad ones that were used
+    share: float  # of the absolute reward that the worst of them drew from bad trajectories
+    attempt: str = ""  # of the newest update: what is told under another one afterwards may have followed the advice already
+
+
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the feed: what a trainer is to do about one subject, from `seq` on."""
 
@@ -154,6 +169,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     run: str | None = None
     state: State | None = None  # with set_state
     sampling_weight: float | None = None
+    rollback: Rollback | None = None  # with advise_rollback
     reward_override: float | None = None
     retry: bool = False
     until: datetime | None = None  # of a hold

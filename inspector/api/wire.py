@@ -330,6 +330,7 @@ class RunStepRequest(Request, frozen=True, kw_only=True):
 
     policy_before: Whole
     policy_after: Whole
+    attempt: Annotated[str, msgspec.Meta(max_length=64, pattern=NO_CONTROLS)] = ""  # another one for steps that are repeated from a checkpoint
     checkpoint: Annotated[str, msgspec.Meta(max_length=1000, pattern=NO_CONTROLS)] | None = None
     used: Annotated[list[Used], msgspec.Meta(max_length=100_000)] = []
     feed: FeedPlace | None = None

@@ -11,6 +11,7 @@ import msgspec
 from sqlmodel import Session
 
 from inspector.errors import Gone, InspectorError
+from inspector.store import used
 from inspector.store.session import driver
 from inspector.store.states import Standing
 from inspector.verdict import Action, Decision, Mode, Scope
@@ -71,6 +72,11 @@ def count_revocation(session: Session, project: int) -> None:
     driver(session).execute("UPDATE feed SET revocations = revocations + 1 WHERE project = %s", (project,))
 
 
+def hold(session: Session, project: int) -> None:
+    """Until the transaction ends nobody else logs anything here, and all that was logged before is seen."""
+    driver(session).execute("SELECT FROM feed WHERE project = %s FOR NO KEY UPDATE", (project,))
+
+
 def append(session: Session, project: int, decisions: Sequence[Numbered], *, judged_after: int | None = None) -> int:
     """Number decisions and log them; the new head. Call it last in a transaction: the counter is held until the commit.
 
@@ -95,6 +101,7 @@ def append(session: Session, project: int, decisions: Sequence[Numbered], *, jud
         "UPDATE verdict v SET seq = logged.seq FROM unnest(%s::uuid[], %s::bigint[]) AS logged(key, seq) WHERE v.key = logged.key",
         (list(standing), list(standing.values())),
     )
+    used.doubt(session, project, [(key, decision.trajectory or "") for decision, key in decisions if key is not None])
     return last
 
 
@@ -144,14 +151,16 @@ def page(session: Session, project: int, epoch: UUID | None, after: int, limit: 
 
 
 def standing(session: Session, project: int, upto: int, after: int, limit: int) -> list[Decision]:
-    """Decisions that still stand about single trajectories, in the order of their numbers, none above `upto`."""
+    """Decisions that still stand about single trajectories, and advice about runs, in the order of their numbers, none above `upto`."""
     rows = (
         driver(session)
         .execute(
-            "SELECT d.body FROM verdict v JOIN decision d ON d.project = v.project AND d.seq = v.seq"
-            " WHERE v.project = %s AND v.seq > %s AND v.seq <= %s AND v.action <> 0"
-            " AND d.seq > %s ORDER BY v.seq LIMIT %s",  # said of both: a merge would begin at the log's first row
-            (project, after, upto, after, limit),
+            "(SELECT d.body, d.seq FROM verdict v JOIN decision d ON d.project = v.project AND d.seq = v.seq"
+            " WHERE v.project = %(project)s AND v.seq > %(after)s AND v.seq <= %(upto)s AND v.action <> 0"
+            " AND d.seq > %(after)s ORDER BY v.seq LIMIT %(limit)s)"  # said of both: a merge would begin at the log's first row
+            " UNION ALL SELECT d.body, d.seq FROM rollback r JOIN decision d ON d.project = r.project AND d.seq = r.seq"
+            " WHERE r.project = %(project)s AND r.open AND r.seq > %(after)s AND r.seq <= %(upto)s ORDER BY 2 LIMIT %(limit)s",
+            {"project": project, "after": after, "upto": upto, "limit": limit},
         )
         .fetchall()
     )
@@ -191,7 +200,8 @@ def move_horizon(session: Session, project: int, horizon: int) -> tuple[int, int
 def forget(session: Session, project: int, begin: int, end: int) -> int:
     """Forget the decisions [begin, end); how many. What still stands is kept: the snapshot is made from it."""
     deleted = driver(session).execute(
-        "DELETE FROM decision d WHERE project = %s AND seq >= %s AND seq < %s AND NOT EXISTS (SELECT FROM verdict v WHERE v.key = d.key AND v.seq = d.seq)",
+        "DELETE FROM decision d WHERE project = %s AND seq >= %s AND seq < %s AND NOT EXISTS (SELECT FROM verdict v WHERE v.key = d.key AND v.seq = d.seq)"
+        " AND NOT EXISTS (SELECT FROM rollback r WHERE r.project = d.project AND r.seq = d.seq AND r.open)",
         (project, begin, end),
     )
     return deleted.rowcount

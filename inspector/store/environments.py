@@ -106,6 +106,28 @@ def find(session: Session, project: int | None, environment: str, version: str) 
     return int(row[0])
 
 
+def versions_of(session: Session, project: int, environment: str, version: str | None) -> list[int]:
+    """The ids of an environment's versions that this project has posted or declared, or of one. Raises Unknown where there is none."""
+    rows = driver(session).execute(
+        "SELECT v.id FROM environment_version v JOIN project_environment p ON p.environment_version = v.id AND p.project = %s"
+        " WHERE v.environment = %s AND (%s::text IS NULL OR v.version = %s) ORDER BY v.id",
+        (project, environment, version, version),
+    )
+    found = [int(row[0]) for row in rows.fetchall()]
+    if not found:
+        raise Unknown("environment", environment if version is None else f"{environment}@{version}")
+    return found
+
+
+def tasks_named(session: Session, versions: Sequence[int], task: str) -> list[int]:
+    """The ids of the tasks of that name in these environment versions. Raises Unknown where there is none."""
+    rows = driver(session).execute("SELECT id FROM task WHERE environment_version = ANY(%s) AND task = %s ORDER BY id", (list(versions), task))
+    found = [int(row[0]) for row in rows.fetchall()]
+    if not found:
+        raise Unknown("task", task)
+    return found
+
+
 def find_task(session: Session, project: int | None, environment_version: int, task: str) -> int:
     """The id of a task that this project has posted, or whose environment version no other one declared; any, for `project` None. Raises Unknown."""
     row = (

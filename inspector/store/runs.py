@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlmodel import Session
 
-from inspector.errors import Conflict, Unknown
+from inspector.errors import Unknown
 from inspector.store.session import driver
 from inspector.verdict import Mode
 
@@ -70,22 +70,10 @@ def names(session: Session, runs: Iterable[int]) -> dict[int, str]:
     return dict(driver(session).execute("SELECT id, run FROM run WHERE id = ANY(%s)", (sorted(set(runs)),)).fetchall())
 
 
-def add_step(session: Session, run: int, step: int, body: bytes) -> bool:
-    """Keep what an update was trained on; False when the same was said before. Raises Conflict for another body."""
-    connection = driver(session)
-    added = connection.execute("INSERT INTO run_step (run, step, body) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING", (run, step, body)).rowcount
-    if added:
-        return True
-    row = connection.execute("SELECT body FROM run_step WHERE run = %s AND step = %s", (run, step)).fetchone()
-    if row is not None and bytes(row[0]) != body:
-        raise Conflict(f"step {step} was posted already, with another body")
-    return False
-
-
 def steps(session: Session, run: int, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-    """(step, body) in order, after a step."""
-    rows = driver(session).execute("SELECT step, body FROM run_step WHERE run = %s AND step > %s ORDER BY step LIMIT %s", (run, after, limit)).fetchall()
-    return [(step, bytes(body)) for step, body in rows]
+    """(step, body) in order, after a step; of one that was repeated from a checkpoint, as it was told last."""
+    query = "SELECT DISTINCT ON (step) step, body FROM run_step WHERE run = %s AND step > %s ORDER BY step, number DESC LIMIT %s"
+    return [(step, bytes(body)) for step, body in driver(session).execute(query, (run, after, limit)).fetchall()]
 
 
 def stopped(session: Session, runs: Iterable[int]) -> dict[int, set[int]]:

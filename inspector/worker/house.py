@@ -74,7 +74,7 @@ class House:
             catalog.load(),
             policy.load(settings.policy_file),
             pace,
-            wake=lambda projects: waker.wake(projects | advise_due(engine, share=settings.rollback_share)),
+            wake=lambda projects: waker.wake(projects | advised(engine, settings.rollback_share)),
             watch=lambda watched: put_on_watch(engine, waker, watched),
             late=late_bell.ring,
             alarms=alarms,
@@ -109,13 +109,22 @@ class House:
         with transaction(self.engine) as session:
             waiting = {bell: work.waiting(session, bound=1, lane=lane) for bell, lane in ((self.bell, Lane.FAST), (self.late_bell, Lane.LATE))}
             probes_wait = probe_work.may_be_claimed(session) or replays.may_be_claimed(session)
-        self.waker.wake(advise_due(self.engine, share=self.settings.rollback_share))
         for bell, found in waiting.items():
             if found.waiting > 0 or found.overdue > 0:
                 bell.ring()
         if probes_wait:
             self.probe_bell.ring()
+        self.waker.wake(advised(self.engine, self.settings.rollback_share))
         self.late.give_up()  # last: where one group fails here, the bells are rung all the same
+
+
+def advised(engine: Engine, share: float) -> set[int]:
+    """The projects of which runs were advised to go back; where the database is away, the next sweep looks."""
+    try:
+        return advise_due(engine, share=share)
+    except Unavailable:
+        log.warning("no run was advised: the database is away")
+        return set()
 
 
 def put_on_watch(engine: Engine, waker: News, watched: Watch) -> None:

@@ -7,16 +7,19 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Depends, Query, Response
 
+from inspector import contamination
 from inspector.api import cursors
 from inspector.api.access import Member, Owner, Poster
 from inspector.api.answers import answer, encode
 from inspector.api.openapi import documented
 from inspector.api.parameters import After, Limit, Name, Step
 from inspector.api.reading import LARGE, JsonBody
-from inspector.api.sessions import SessionDep
+from inspector.api.sessions import ServiceDep, SessionDep
 from inspector.api.wire import ModeRequest, RunLine, RunPage, RunStepAnswer, RunStepPage, RunStepRequest
+from inspector.errors import BadSubmission
 from inspector.store import runs
 from inspector.store.runs import RunSummary
+from inspector.store.used import Told, Use
 
 router = APIRouter()
 
@@ -32,10 +35,30 @@ def list_runs(session: SessionDep, who: Member, after: After = None, limit: Limi
 
 
 @router.post("/v1/runs/{run:path}/steps/{step}", **documented(RunStepAnswer, 201, 200, 409))
-def post_step(session: SessionDep, who: Poster, run: Name, step: Step, said: Annotated[RunStepRequest, Depends(JsonBody(RunStepRequest, LARGE))]) -> Response:
-    """What one update was trained on. The same report again is a duplicate; another one for the same step is a conflict."""
-    [(run_id, _)] = runs.ensure(session, who.project, [(run, None)]).values()
-    created = runs.add_step(session, run_id, step, encode(said))
+def post_step(
+    session: SessionDep,
+    service: ServiceDep,
+    who: Poster,
+    run: Name,
+    step: Step,
+    said: Annotated[RunStepRequest, Depends(JsonBody(RunStepRequest, LARGE))],
+) -> Response:
+    """What one update was trained on. The same report again is a duplicate; another one for the same step and attempt is a conflict.
+
+    A trainer that goes back to a checkpoint repeats steps under another `attempt`.
+    """
+    if said.policy_after < said.policy_before:
+        raise BadSubmission(f"{said.policy_after} is before the version {said.policy_before} that the update began from", path="$.policy_after")
+    told = Told(
+        step=step,
+        attempt=said.attempt,
+        policy_before=said.policy_before,
+        policy_after=said.policy_after,
+        checkpoint=said.checkpoint,
+        used=[Use(one.id, one.weight, one.reward) for one in said.used],
+        body=encode(said),
+    )
+    created = contamination.report(session, who.project, run, told, share=service.settings.rollback_share)
     return answer(RunStepAnswer(run=run, step=step, status="created" if created else "duplicate"), 201 if created else 200)
 
 
