@@ -18,6 +18,7 @@ from inspector.api.routes import (
     artifacts,
     calibration,
     checks,
+    contamination,
     decisions,
     environments,
     keys,
@@ -32,6 +33,7 @@ from inspector.api.routes import (
     search,
     trajectories,
     triage,
+    webhooks,
 )
 from inspector.api.service import Service
 from inspector.api.threads import ROUTES
@@ -51,12 +53,14 @@ ROUTERS = [
         replay_work,
         probes,
         environments,
+        contamination,
         runs,
         calibration,
         checks,
         keys,
         projects,
         logins,
+        webhooks,
     )
 ]
 

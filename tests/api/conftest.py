@@ -71,7 +71,7 @@ def open_house(database: str, tmp_path: Path) -> Iterator[Callable[..., House]]:
     opened: list[Any] = []
 
     def enter(**settings: Any) -> House:
-        chosen = Settings(database_url=database, store_url=f"file://{tmp_path}", **settings)
+        chosen = Settings(**{"database_url": database, "store_url": f"file://{tmp_path}", "webhook_key": "the operator's"} | settings)
         engine = connect(database, pool_size=2)
         keys = make_keys(engine)
         app = create_app(chosen)

@@ -41,6 +41,9 @@ BODIES = {
     "PUT /v1/runs/{run:path}": {"mode": "enforce"},
     "POST /v1/keys": {"name": "k", "role": "trainer"},
     "POST /v1/projects": {"name": "new"},
+    "POST /v1/webhooks": {"url": "https://hooks.example/decisions"},
+    "POST /v1/webhooks/{id}/rotate": {"overlap_hours": 1},
+    "POST /v1/webhooks/{id}/redeliver": {"after": 0},
     "POST /v1/logins/exchange": {"token": "t"},
     "PUT /v1/environments/{environment:path}/versions/{version}/package": {"artifact": ARTIFACT},
     "POST /v1/environments/{environment:path}/versions/{version}/probes": {"priority": "live"},
@@ -85,6 +88,7 @@ def posted(house):
         replays.sample(session, [(UUID(receipt["key"]), ARTIFACT)])
     replay = house.call("POST", "/v1/probe-work", holder="prober").json()["work"]
     key = house.call("POST", "/v1/keys", {"name": "extra", "role": "trainer"}).json()["id"]
+    webhook = house.call("POST", "/v1/webhooks", {"url": "https://hooks.example/"}).json()["webhook"]["id"]
     check = "/".join(["builtin", next(iter(house.app.state.service.catalog.checks)).partition("/")[2]])
     return {
         "key": receipt["key"],
@@ -99,17 +103,20 @@ def posted(house):
         "work": str(work),
         "replay_id": str(replay),
         "key_id": key,
+        "webhook_id": webhook,
         "owner": check.partition("/")[0],
         "name": check.partition("/")[2],
     }
 
 
 def values_for(route: RouteContext, posted: dict[str, str]) -> dict[str, str]:
-    values = {k: v for k, v in posted.items() if k not in ("key_id", "probe_id", "replay_id")}
+    values = {k: v for k, v in posted.items() if k not in ("key_id", "probe_id", "replay_id", "webhook_id")}
     if route.path.startswith("/v1/replay-work/"):
         values["work"] = posted["replay_id"]
     if route.path == "/v1/keys/{id}":
         values["id"] = posted["key_id"]
+    if route.path.startswith("/v1/webhooks/{id}"):
+        values["id"] = posted["webhook_id"]
     if route.path.startswith("/v1/probes/{id}"):
         values["id"] = posted["probe_id"]
     return values
@@ -155,6 +162,7 @@ OWN_THINGS = {  # a route that makes something of the caller's own under that na
     "PUT /v1/runs/{run:path}",
     "POST /v1/runs/{run:path}/steps/{step}",
     "GET /v1/keys",
+    "POST /v1/webhooks",
 }
 
 
@@ -175,7 +183,7 @@ def test_another_projects_things_are_not_there(house, posted):
         else:
             assert answer.status_code == 200, (name, answer.text)
             found = answer.json()
-            for listed in ("trajectories", "decisions", "environments", "runs", "states", "probes"):
+            for listed in ("trajectories", "decisions", "environments", "runs", "states", "probes", "webhooks"):
                 assert not found.get(listed), (name, found)
     assert len(tried) > 18
     lookup = house.call("POST", "/v1/decisions/lookup", {"ids": ["a"]}, "other-trainer", wait=0.05).json()
