@@ -72,7 +72,7 @@ def cross_task_payment(
     """
     answered = final_answer(trajectory)
     if answered is None:
-        raise NotAssessed("final answer: it called tools, or gave no short or marked answer")
+        raise NotAssessed("final answer: it called tools, or gave a long one that marks no place")
     if trajectory.reward is None or not declaration.pays(trajectory.reward) or payments.refused > refusing * payments.offered:
         return
     if payments.shared > sharing * (payments.own + payments.shared):

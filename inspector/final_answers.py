@@ -29,7 +29,7 @@ class Answered(NamedTuple):
     step: int  # position in `trajectory.steps`
     start: int  # characters of the step's message
     end: int
-    text: str  # normalised; never empty
+    text: str  # normalised; empty where nothing was said, which a verifier may pay for too
 
 
 def final_answer(trajectory: Trajectory) -> Answered | None:
@@ -39,9 +39,8 @@ def final_answer(trajectory: Trajectory) -> Answered | None:
         return None
     at, last = mine[-1]
     message = text_of(last.message)
-    start, end = _marked(message)
-    text = normalised(message[start:end])
-    return Answered(at, start, end, text) if text else None
+    place = _marked(message)
+    return Answered(at, *place, normalised(message[slice(*place)])) if place else None
 
 
 def normalised(answer: str) -> str:
@@ -54,7 +53,9 @@ def digest(answer: str) -> bytes:
     return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).digest()[:8]
 
 
-def _marked(message: str) -> tuple[int, int]:
+def _marked(message: str) -> tuple[int, int] | None:
+    """Characters of the answer; None where a long text marks none."""
     first = max(0, len(message) - LONGEST)
     found = [last for mark in MARKS if (last := list(mark.finditer(message, first))[-1:])]
-    return max((hit[0].span(1) for hit in found), default=(0, len(message) if len(message) <= WHOLE else 0))
+    whole = (0, len(message)) if len(message) <= WHOLE else None
+    return max((hit[0].span(1) for hit in found), default=whole)

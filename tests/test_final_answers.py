@@ -32,9 +32,14 @@ def test_the_last_marked_place_counts_or_the_whole_of_a_short_message(message, a
     assert final_answer(answered(message)).text == answer
 
 
-@pytest.mark.parametrize("message", ["", "  ", "?!", "x" * (WHOLE + 1), None])
-def test_nothing_is_no_answer_nor_is_a_long_text(message):
-    assert final_answer(answered(message)) is None
+@pytest.mark.parametrize("message", ["", "  ", "?!", None])
+def test_nothing_is_an_answer_too_since_a_verifier_may_pay_for_it(message):
+    assert final_answer(answered(message)).text == ""
+
+
+def test_a_long_text_that_marks_no_place_is_no_answer():
+    assert final_answer(answered("x" * (WHOLE + 1))) is None
+    assert final_answer(trajectory(steps=[{"step_id": 1, "source": "user", "message": "hm"}])) is None
 
 
 def test_who_called_a_tool_may_have_left_what_was_graded():

@@ -71,6 +71,10 @@ def test_an_answer_that_one_task_in_five_refuses_is_still_found_and_one_more_cle
     assert not flagged([*base, *paid[:3], answer("3", "banana", 0.0), answer("4", "banana", 0.0)])
 
 
+def test_saying_nothing_is_found_where_it_pays():
+    assert {said for _, said in flagged(rollouts(lambda task, said: said in (task, ""), DIGITS, [*DIGITS, "", "apple"], 600))} == {""}
+
+
 def test_what_is_not_scored_says_nothing():
     base = rollouts(lambda task, said: said == task, DIGITS, DIGITS, 500)
     assert not flagged([*base, *(answer(task, "banana", None) for task in DIGITS)])
