@@ -52,6 +52,7 @@ secrets: ## passwords for compose.yaml, made once, in secrets/
 	@umask 077 && mkdir secrets && for name in postgres inspector; do $(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(32), end="")' >secrets/$${name}_password; done
 	@printf 'postgresql://inspector:%s@postgres:5432/inspector' "$$(cat secrets/inspector_password)" >secrets/database_url
 	@$(PYTHON) -c 'import secrets; print("ins_" + secrets.token_urlsafe(32), end="")' >secrets/prober_key
+	@$(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(32), end="")' >secrets/webhook_key
 	@chmod 0444 secrets/*  # containers read them as their own users; the folder is ours alone
 
 $(VENV)/.trl: $(READY)  # outside the lock: torch alone weighs more than everything else

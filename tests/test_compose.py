@@ -25,7 +25,7 @@ ordinary = pytest.mark.parametrize("name", [name for name in SERVICES if name !=
 
 
 def test_the_whole_service_is_there():
-    assert set(SERVICES) == {"postgres", "redis", "migrate", "api", "audit-worker", SANDBOX, "beat", "dashboard"}
+    assert set(SERVICES) == {"postgres", "redis", "migrate", "api", "audit-worker", "webhook-worker", SANDBOX, "beat", "dashboard"}
 
 
 @every

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import secrets
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import msgspec
 from inspector.embedded.folder import write_secret
 
 KEYS_FILE = "keys.json"
+WEBHOOK_FILE = "webhook.key"
 LOGIN_FOR = timedelta(hours=1)
 
 
@@ -38,6 +40,14 @@ def first_keys(database_url: str, data: Path, *, prober_key: str = "") -> dict[s
     finally:
         engine.dispose()
     return read_keys(data)
+
+
+def webhook_key(data: Path) -> str:
+    """What the secrets of webhooks are made of, made once and kept in DATA/webhook.key for its owner only."""
+    file = data / WEBHOOK_FILE
+    if not file.exists():
+        write_secret(file, secrets.token_urlsafe(32).encode())
+    return file.read_text().strip()
 
 
 def read_keys(data: Path) -> dict[str, str]:

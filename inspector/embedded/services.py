@@ -13,7 +13,7 @@ import msgspec
 
 from inspector.embedded.child import Program
 from inspector.embedded.processes import Ladder, Rung
-from inspector.queue import QUEUES, SANDBOX
+from inspector.queue import QUEUES, SANDBOX, WEBHOOKS
 from inspector.settings import PREFIX, Settings
 
 PYTHON = (sys.executable, "-P", "-m")  # -P: nothing in the current folder passes for one of our packages
@@ -47,6 +47,13 @@ def worker(settings: Settings, folder: Path) -> Program:
     return Program(name="worker", command=command, environment=environment(settings, folder), folder=folder, ladder=WORKER_STOP)
 
 
+def deliverer(settings: Settings, folder: Path) -> Program:
+    """The one that posts to webhooks; in threads, since it mostly waits for others."""
+    options = ["--pool", "threads", "--concurrency", "4", "--queues", WEBHOOKS, "--without-gossip", "--without-mingle"]
+    command = [*_celery("deliveries"), "worker", *options, "--hostname", "webhooks@inspector", "--loglevel", settings.log_level]
+    return Program(name=WEBHOOKS, command=command, environment=environment(settings, folder), folder=folder, ladder=WORKER_STOP)
+
+
 def beat(settings: Settings, folder: Path) -> Program:
     """A process of its own: beat inside a worker outlives that worker's death and goes on publishing."""
     (folder / "beat").mkdir(exist_ok=True, mode=0o700)
@@ -59,7 +66,13 @@ def sandbox_worker(settings: Settings, folder: Path, api_url: str, key: str) -> 
     options = ["--pool", "prefork", "--concurrency", "1", "--queues", SANDBOX, "--without-gossip", "--without-mingle"]
     command = [*_celery("sandboxed"), "worker", *options, "--hostname", "sandbox@inspector", "--loglevel", settings.log_level]
     given = msgspec.structs.replace(
-        settings, database_url="", store_url="", api_url=api_url, prober_key=key, sandbox_folder=settings.sandbox_folder or str(folder / "sandbox")
+        settings,
+        database_url="",
+        store_url="",
+        webhook_key="",
+        api_url=api_url,
+        prober_key=key,
+        sandbox_folder=settings.sandbox_folder or str(folder / "sandbox"),
     )
     surroundings = _foreign() | variables(given) | {PREFIX + "BROKER_DIR": str(folder / "broker")}
     return Program(name=SANDBOX, command=command, environment=surroundings, folder=folder, ladder=WORKER_STOP)
@@ -87,7 +100,7 @@ def has_dashboard() -> bool:
 
 
 def _dashboard_environment(settings: Settings, api_url: str) -> Mapping[str, str]:
-    kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="", prober_key="")
+    kept = msgspec.structs.replace(settings, database_url="", redis_url="", store_url="", prober_key="", webhook_key="")
     quiet = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}
     return _foreign(HOSTS) | variables(kept) | quiet | {PREFIX + "API_URL": api_url}
 

@@ -27,8 +27,8 @@ from inspector.embedded.users import require_named_user, server_user, sockets_fo
 from inspector.settings import Settings
 from inspector.showable import showable
 
-Part = Literal["postgres", "redis", "migrations", "keys", "api", "worker", "sandbox", "beat", "dashboard"]
-ALL: tuple[Part, ...] = ("postgres", "redis", "migrations", "keys", "api", "worker", "sandbox", "beat", "dashboard")
+Part = Literal["postgres", "redis", "migrations", "keys", "api", "worker", "webhooks", "sandbox", "beat", "dashboard"]
+ALL: tuple[Part, ...] = ("postgres", "redis", "migrations", "keys", "api", "worker", "webhooks", "sandbox", "beat", "dashboard")
 SERVER_READY_S = 60.0
 API_READY_S = 60.0
 POLL_S = 0.02
@@ -201,11 +201,15 @@ class Stack:
             installation.migrate(self.database_url)
         if "keys" in self.parts:
             self.keys = installation.first_keys(self.database_url, self.data, prober_key=self.settings.prober_key)
+        if "webhooks" in self.parts and not self.settings.webhook_key:
+            self._settle(webhook_key=installation.webhook_key(self.data))
 
     def _start_services(self) -> None:
         """All at once, since each takes a second or two to come up; ready when the API says so."""
         if "worker" in self.parts:
             self.add(services.worker(self.settings, self.data))
+        if "webhooks" in self.parts:
+            self.add(services.deliverer(self.settings, self.data))
         if "sandbox" in self.parts:
             self._start_sandbox()
         if "beat" in self.parts:

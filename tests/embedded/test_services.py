@@ -9,7 +9,15 @@ from inspector.embedded import services
 from inspector.queue import QUEUES
 from inspector.settings import Limits, Settings
 
-SETTINGS = Settings(database_url="postgresql://me:secret@host/x", redis_url="redis://r", store_url="file:///s", workers=7, limits=Limits(waiters=3))
+SETTINGS = Settings(
+    database_url="postgresql://me:secret@host/x",
+    redis_url="redis://r",
+    store_url="file:///s",
+    webhook_key="secret key",
+    egress_plain=True,
+    workers=7,
+    limits=Limits(waiters=3),
+)
 
 
 def test_settings_survive_the_way_through_the_environment(tmp_path: Path):
@@ -33,6 +41,13 @@ def test_the_dashboard_gets_no_address_of_database_broker_or_store(tmp_path: Pat
 def test_one_worker_serves_every_queue(tmp_path: Path) -> None:
     command = services.worker(Settings(), tmp_path).command
     assert command[command.index("--queues") + 1].split(",") == list(QUEUES.values())
+
+
+def test_deliveries_are_apart_from_audits(tmp_path: Path) -> None:
+    given = services.deliverer(SETTINGS, tmp_path)
+    assert given.command[given.command.index("--queues") + 1] not in QUEUES.values()
+    assert settings.load(given.environment).webhook_key == "secret key"
+    assert "secret" not in " ".join(given.command)
 
 
 def test_the_sandbox_worker_gets_no_address_of_database_or_store(tmp_path: Path) -> None:
