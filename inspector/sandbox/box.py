@@ -22,6 +22,7 @@ from inspector.sandbox.stage import Stage
 from inspector.sandbox.streams import complaint, converse, let_go
 
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # as shells say
+SIGNALS = frozenset(map(int, signal.valid_signals()))
 EXEC_FAILED, NO_FOLDER = b"bwrap: execvp ", b"bwrap: Can't chdir to "
 
 
@@ -128,7 +129,6 @@ class BubblewrapBox:
 
     def _launch(self, options: Sequence[str], command: Sequence[str], talk: Talk, streams: dict[int, int]) -> Running:
         try:
-            self.group.forgive(self.plan.limits)
             return launch(self.program, options, command, streams, self.group, self.plan.limits, self.name)
         except Broken as error:
             let_go(streams)
@@ -187,7 +187,7 @@ class BubblewrapBox:
 
 def said(code: int) -> tuple[Ended, int | None]:
     """How a command ended, by what bwrap passes on: a signal comes as shells tell it, and cannot be told from that number."""
-    if code < 0 or code - 128 in signal.valid_signals():
+    if code < 0 or code - 128 in SIGNALS:
         return Ended.SIGNALLED, None
     return Ended.EXITED, code
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -86,7 +86,7 @@ class Bubblewrap:
             raise Refused(f"this machine gives no box: {'; '.join(f'{what}: {why}' for what, why in missing.items())}")
         if network not in self.capabilities.network:
             raise Refused("the operator gives boxes no network")
-        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= MOST.get(name, 1 << 62)]:
+        if wrong := [each.name for each in fields(limits) if not 0 <= getattr(limits, each.name) <= MOST.get(each.name, 1 << 62)]:
             raise Refused(f"no box can be limited to {wrong[0]} of {getattr(limits, wrong[0])}")
         return self._make([layer.path for layer in layers], limits, network, environment or {}, cwd, Session if session else BubblewrapBox)
 

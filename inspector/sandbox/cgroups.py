@@ -52,12 +52,16 @@ class Cgroups:
         return group
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Group:
     """The groups of one box, one folder for each hierarchy."""
 
     folders: Mapping[str, Path]
     unified: set[str]
+    limits: Limits | None = None  # that were written last
+
+    def _file(self, controller: str, name: str) -> str:
+        return f"{self.folders[controller]}/{name}"  # joining paths would take most of the time
 
     def make(self, limits: Limits) -> None:
         """Make the folders and write the limits."""
@@ -67,12 +71,14 @@ class Group:
 
     def limit(self, limits: Limits) -> None:
         """Write the limits, in place of earlier ones. Raises OSError."""
+        self.limits = None
         for path, value, needed in self._limits(limits):
             try:
                 _put(path, value)
             except FileNotFoundError:
                 if needed:
                     raise
+        self.limits = limits
 
     def _limits(self, limits: Limits) -> Iterator[tuple[Path, str, bool]]:
         memory, pids, cpu = (self.folders[name] for name in NEEDED)
@@ -98,39 +104,46 @@ class Group:
     def cpu_s(self) -> float:
         """CPU time used so far by all that ran here."""
         if "cpuacct" in self.folders:
-            return int(_get(self.folders["cpuacct"] / "cpuacct.usage")) / 1e9
-        return int(_fields(self.folders["cpu"] / "cpu.stat").get("usage_usec", 0)) / 1e6
+            return int(_get(self._file("cpuacct", "cpuacct.usage"))) / 1e9
+        return int(_fields(self._file("cpu", "cpu.stat")).get("usage_usec", 0)) / 1e6
 
     def out_of_memory(self) -> int:
         """How many processes were killed here for want of memory."""
         name = "memory.events" if "memory" in self.unified else "memory.oom_control"
-        return int(_fields(self.folders["memory"] / name).get("oom_kill", 0))
+        return int(_fields(self._file("memory", name)).get("oom_kill", 0))
 
     def peak_bytes(self) -> int | None:
         """The most memory used at once so far, files of the box included; None where the kernel does not say."""
         name = "memory.peak" if "memory" in self.unified else "memory.max_usage_in_bytes"
         try:
-            return int(_get(self.folders["memory"] / name))
+            return int(_get(self._file("memory", name)))
         except OSError:
             return None
 
     def memory_bytes(self) -> int:
         """Memory in use."""
         name = "memory.current" if "memory" in self.unified else "memory.usage_in_bytes"
-        return int(_get(self.folders["memory"] / name))
+        return int(_get(self._file("memory", name)))
 
     def forget_peak(self) -> None:
         """Let the peak be that of what comes; in version 2 it stays that of the box."""
         if "memory" not in self.unified:
-            _put(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
+            _put(self._file("memory", "memory.max_usage_in_bytes"), "0")
 
     def counted(self) -> int:
         """Processes that count against the limit: the living, and the dead whom the machine's init has not buried yet."""
-        return int(_get(self.folders["pids"] / "pids.current"))
+        return int(_get(self._file("pids", "pids.current")))
 
     def forgive(self, limits: Limits) -> None:
-        """Let those who are dead now not count against a command that starts; nobody lives here then. Raises OSError."""
-        _put(self.folders["pids"] / "pids.max", str(limits.pids + self.counted()))
+        """Let those who are dead now not count against a command that starts; nobody lives here then. Raises Broken."""
+        try:
+            _put(self._file("pids", "pids.max"), str(limits.pids + self.counted()))
+        except OSError as error:
+            raise Broken(f"the control group of a box is gone: {error}") from error
+
+    def is_empty(self) -> bool:
+        """Whether nobody lives here; who is in one of the groups is in that of the processes."""
+        return not members(self.folders["pids"])
 
     def pids(self) -> list[int]:
         """Who is in."""
@@ -166,7 +179,7 @@ class Group:
 def members(folder: Path) -> list[int]:
     """The processes of one group; none where it is gone."""
     try:
-        return [int(pid) for pid in _get(folder / "cgroup.procs").split() if pid != "0"]
+        return [int(pid) for pid in _get(f"{folder}/cgroup.procs").split() if pid != "0"]
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENODEV):
             return []
@@ -280,11 +293,11 @@ def _step_down(home: Path) -> None:
             continue
 
 
-def _fields(path: Path) -> dict[str, str]:
+def _fields(path: Path | str) -> dict[str, str]:
     return {name: value for name, _, value in (line.partition(" ") for line in _get(path).splitlines())}
 
 
-def _get(path: Path) -> str:
+def _get(path: Path | str) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         text = b""
@@ -295,7 +308,7 @@ def _get(path: Path) -> str:
         os.close(descriptor)
 
 
-def _put(path: Path, value: str) -> None:
+def _put(path: Path | str, value: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, value.encode())

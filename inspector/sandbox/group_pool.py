@@ -27,7 +27,8 @@ class GroupPool:
         if (group := self._emptied()) is None:
             return self.cgroups.make(self.name(), limits)
         try:
-            group.limit(limits)
+            if group.limits != limits:
+                group.limit(limits)
         except OSError:  # the kernel may hold more than the new limit
             group.remove()
             return self.cgroups.make(self.name(), limits)
@@ -46,7 +47,7 @@ class GroupPool:
 
     def give(self, group: Group) -> None:
         """Take a group back, and end who is still in it. Raises Broken."""
-        if len(self.free) < KEPT and not group.pids() and group.memory_bytes() < IDLE_BYTES:
+        if len(self.free) < KEPT and group.is_empty() and group.memory_bytes() < IDLE_BYTES:
             self.free.append(group)
         else:
             group.remove()

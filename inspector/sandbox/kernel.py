@@ -7,7 +7,7 @@ import errno
 import os
 from pathlib import Path
 
-MS_NOSUID, MS_NODEV, MS_BIND = 2, 4, 4096
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND = 1, 2, 4, 4096
 MNT_DETACH = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)

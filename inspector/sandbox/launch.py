@@ -104,6 +104,7 @@ def launch(program: Program, options: Sequence[str], command: Sequence[str], str
     """Start a command in a box, its limits on before its first step. Raises Broken and Refused."""
     if not command or not sayable(*command, *options):
         raise Refused("a command has at least a name, and nothing in it that is no text")
+    group.forgive(limits)
     with ExitStack() as stack:
         about, about_in = _pipe(stack)
         gate_out, gate_in = os.pipe()
@@ -130,7 +131,7 @@ def _command_line(program: Program, group: Group, limits: Limits, command: Seque
 
 
 def _words(options: Sequence[str]) -> bytes:
-    return b"".join(os.fsencode(word) + b"\0" for word in options)
+    return os.fsencode("".join(f"{word}\0" for word in options))
 
 
 def _file(stack: ExitStack, data: bytes) -> int:

@@ -96,6 +96,7 @@ def raise_stage(kept: Path | None, user: int, groups: Cgroups) -> Stage:
         PLACE.mkdir(mode=0o711, exist_ok=True)
         _only_ours(PLACE)
         (folder / "r").mkdir(parents=True)
+        (folder / "e").mkdir()
         folder.parent.chmod(0o711)
         folder.chmod(0o711)
         store = (kept or folder) / "layers"
@@ -104,6 +105,8 @@ def raise_stage(kept: Path | None, user: int, groups: Cgroups) -> Stage:
         windows = {inside: folder / f"p{number}" for number, (_, inside) in enumerate(Python.ours().binds)}
         for outside, inside in Python.ours().binds:
             _show(Path(outside), windows[inside])
+            if outside != inside:
+                _call_nothing(windows[inside], folder / "e")
         return Stage(name, folder, build(folder / "r", user, windows.__getitem__), groups, windows, store)
     except OSError as error:
         raise Broken(f"no place for boxes: {error}") from error
@@ -113,6 +116,12 @@ def _show(host: Path, window: Path) -> None:
     """Folders that the payload's user may not walk to, or whose names say who we are, are seen through a window."""
     window.mkdir()
     kernel.mount(str(host), window, None, kernel.MS_BIND)
+
+
+def _call_nothing(window: Path, empty: Path) -> None:
+    """A table of mounts says where on its disk a window's content lies; of a file system made of it, that table says the window."""
+    with suppress(OSError):  # where none can be made of it, the content is seen all the same
+        kernel.mount("box", window, "overlay", kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV, f"lowerdir={window}:{empty}")
 
 
 def _only_ours(place: Path) -> None:

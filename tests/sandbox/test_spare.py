@@ -50,7 +50,7 @@ def ahead(backend, layers=(), limits=LIMITS):
 
 def plain(result):
     """Apart from what names one box."""
-    text = re.sub(r"/\d+/(r|\d+/[uw])|pipe:\[\d+\]|\b0:\d+\b|\d\d:\d\d", "", result.stdout.decode())
+    text = re.sub(r"/\d+/(r|e|p\d|\d+/[uw])|pipe:\[\d+\]|\b0:\d+\b|\d\d:\d\d", "", result.stdout.decode())
     return (result.ended, result.exit_code, text)
 
 
