@@ -12,11 +12,13 @@ from uuid import UUID
 from sqlmodel import Session
 
 from inspector.errors import BadSubmission
-from inspector.store import decisions, environments, labels, reviews, runs, selections, trajectories, verdicts, work
+from inspector.standing import Seen
+from inspector.store import decisions, environments, labels, reviews, runs, selections, standings, trajectories, verdicts, work
 from inspector.store.decisions import Numbered
 from inspector.store.reviews import Said
+from inspector.store.standings import Event, How
 from inspector.store.trajectories import Summary
-from inspector.store.verdicts import Resting
+from inspector.store.verdicts import Recounted, Resting
 from inspector.verdict import Action, Cause, Decision, Mode, Scope, Verdict
 
 
@@ -132,6 +134,18 @@ def _recount(session: Session, project: int, keys: Iterable[UUID]) -> None:
         honest[one.environment_version] = (count + one.honest, total + one.honest_sum)
     environments.learn_honest(session, project, {version: more for version, more in honest.items() if more[0]})
     environments.count_exploits(session, {one.task: one.exploits for one in changed if one.exploits})
+    standings.count(session, [event for one in changed for event in _withdrawn(one)])
+
+
+def _withdrawn(one: Recounted) -> list[Event]:
+    """What is no longer held against its task. What was quarantined for it stays so until a condition of release is met."""
+    gone = [
+        (Seen(defect=True, exploit=True), one.exploits),
+        (Seen(defect=True), one.defects),
+        (Seen(neutralised=True), one.neutralised),
+        (Seen(broken=True), one.broken),
+    ]
+    return [Event(one.task, seen, How.WITHDRAWN) for seen, more in gone for _ in range(-more)]
 
 
 def _counted(resting: Sequence[Resting]) -> Revocation:

@@ -24,10 +24,11 @@ from inspector.catalog import Catalog
 from inspector.engine import Needs
 from inspector.errors import Unavailable
 from inspector.policy import Policy
-from inspector.store import decisions, environments, groups, patches, runs, states, verdicts, work
+from inspector.store import decisions, environments, groups, patches, runs, standings, states, verdicts, work
 from inspector.store.decisions import Numbered, Revoked
 from inspector.store.segments import SegmentReader
 from inspector.store.session import AlreadyThere, driver, transaction
+from inspector.store.standings import Event
 from inspector.store.trajectories import Subject
 from inspector.store.verdicts import NewVerdict
 from inspector.store.work import Claim
@@ -62,9 +63,18 @@ class Closing(NamedTuple):
     watches: list[stops.Watch]
     promised: list[int]  # look-backs that were promised for those that had no verdict before
     groups: bool  # whether groups were decided, whose late checks may now wait
+    due: bool  # whether the state of something is to be looked at
 
 
 Entries = dict[int, list[Numbered]]  # of each project's feed
+
+
+class Written(NamedTuple):
+    """What was stored of a block, and what follows."""
+
+    entries: Entries
+    watches: list[stops.Watch]
+    events: list[Event]  # what it says of its tasks
 
 
 class Auditor:
@@ -81,6 +91,7 @@ class Auditor:
         wake: Callable[[set[int]], None],
         watch: Callable[[stops.Watch], None],
         late: Callable[[], object] = lambda: None,
+        settle: Callable[[], object] = lambda: None,
         alarms: bool = True,
     ) -> None:
         self.engine = engine
@@ -91,6 +102,7 @@ class Auditor:
         self.wake = wake
         self.watch = watch
         self.late = late  # called where late checks may wait
+        self.settle = settle  # called where states are to be looked at
         self.alarms = alarms  # False in a thread, where no alarm can be set
         self.usual = usual.Usual()
         self.beliefs = Beliefs(policy)
@@ -117,6 +129,8 @@ class Auditor:
             self.watch(watched)
         if closing.groups:
             self.late()
+        if closing.due:
+            self.settle()
         if closing.promised:
             with transaction(self.engine) as session:
                 look_back.keep(session, closing.promised)
@@ -225,18 +239,20 @@ class Auditor:
             ours = self._up_to_date(session, [j for j in judged if j.audited.claim.id in held])
             earlier = verdicts.replace(session, [j.audited.subject.key for j in ours]) if ours else {}
             self._count_members(session, ours, earlier)
-            entries, watches = self.write(session, ours, earlier)
+            entries, watches, events = self.write(session, ours, earlier)
             sampling.sample(session, [j.audited for j in ours], self.pace.replays)
             sampling.spot_check(session, [j.audited for j in ours], self.pace.spot_checks)
             mine = [c for c in claims if c.id in held]
-            entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session)))
+            entries = with_groups(entries, group_work.decide(session, self.policy, mine, late=partial(self._has_late, session), events=events))
             promised = look_back.promise(session, [j.audited for j in ours if look_back.is_new(j.audited, earlier.get(j.audited.subject.key))])
+            due = standings.count(session, events)
             log_all(session, entries, ours)
         return Closing(
             projects={j.audited.subject.project for j in ours} | set(entries),
             watches=watches,
             promised=promised,
             groups=any(c.group is not None for c in mine),
+            due=due,
         )
 
     def _judge_again(self, judged: Sequence[Judged]) -> list[Judged]:
@@ -255,27 +271,29 @@ class Auditor:
         added = patches.of(session, [j.audited.subject.key for j in judged])
         return [j for j in judged if j.audited.added is None or len(added.get(j.audited.subject.key, ())) == j.audited.added]
 
-    def write(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> tuple[Entries, list[stops.Watch]]:
+    def write(self, session: Session, judged: Sequence[Judged], earlier: Mapping[UUID, NewVerdict]) -> Written:
         """Store what was judged in the place of what was said earlier, and say what of it belongs into the feeds."""
         if not judged:
-            return {}, []
+            return Written({}, [], [])
         judged = self._held(session, judged)
-        rows = {j.audited.subject.key: counting.counted(j, deciding.verdict_row(j, earlier.get(j.audited.subject.key))) for j in judged}
+        run_ids = {j.audited.subject.run for j in judged if j.audited.subject.run is not None}
+        now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids), self.pace.hold_s)
+        rows = {key: counting.counted(j, deciding.verdict_row(j, earlier.get(key)), earlier.get(key), now) for j in judged for key in [j.audited.subject.key]}
         counting.learn(session, judged, rows, earlier)
         verdicts.add(session, list(rows.values()), [row for j in judged if j.audited.assessment.findings for row in deciding.finding_rows(j)])
         acted = [j for j in judged if j.judgement.action is not Action.KEEP]
         stopped, watches = stops.review(session, self.policy, acted, share=self.pace.stop_share, window=self.pace.stop_window) if acted else ([], [])
         for stop in stopped:
             log.warning("enforcement stopped", run=stop.run, check=stop.check, share=stop.share)
-        run_ids = {j.audited.subject.run for j in judged if j.audited.subject.run is not None}
-        now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids), self.pace.hold_s)
+        if stopped:
+            now = now._replace(stopped=runs.stopped(session, run_ids))
         entries: Entries = {}
         for j in judged:
             key = j.audited.subject.key
             entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, f"policy:{j.belief.name}")
             if entry is not None:
                 entries.setdefault(j.audited.subject.project, []).append(entry)
-        return entries, watches
+        return Written(entries, watches, counting.events(judged, rows, earlier))
 
     @staticmethod
     def _held(session: Session, judged: Sequence[Judged]) -> Sequence[Judged]:

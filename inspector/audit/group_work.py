@@ -12,19 +12,22 @@ from sqlmodel import Session
 
 from inspector.audit.deciding import Circumstances
 from inspector.policy import GroupJudgement, Policy
+from inspector.standing import Seen
 from inspector.store import environments, groups, runs, verdicts, work
 from inspector.store.codes import ACTIONS
 from inspector.store.decisions import Numbered
 from inspector.store.groups import Member
+from inspector.store.standings import Event, How
 from inspector.store.work import Claim
 from inspector.verdict import Action, Decision, Judgement, Scope, Verdict
 
 
-def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: Callable[[int, int], bool]) -> dict[int, list[Numbered]]:
+def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: Callable[[int, int], bool], events: list[Event]) -> dict[int, list[Numbered]]:
     """Feed entries of each project for these groups.
 
     `late` says whether a project's selection has checks for its whole group; those are asked for, also where a member waits
     for one that is not installed here, and the members are final after them. Where there are none they are final now.
+    What an override that went out with its group says of its task is added to `events`.
     """
     wanted = {claim.group: claim.project for claim in claims if claim.group is not None}
     if not wanted:
@@ -48,7 +51,7 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
         if logged:
             entries.setdefault(wanted[group], []).extend(logged)
     lost = [members[group][at] for group, judgement in judged.items() for at in judgement.confirmed_exploits]
-    _count_exploits(session, lost)
+    events += _count_exploits(session, lost)
     verdicts.finish(session, [m.key for group, found in members.items() if group not in waiting for m in found])
     return entries
 
@@ -79,10 +82,12 @@ def _moved(session: Session, judged: Mapping[int, GroupJudgement], members: Mapp
     return verdicts.exclude(session, out) | verdicts.admit(session, back)
 
 
-def _count_exploits(session: Session, lost: Sequence[Member]) -> None:
-    if lost:
-        new = verdicts.count_as_exploits(session, [m.key for m in lost])
-        environments.count_exploits(session, Counter(m.task for m in lost if m.key in new))
+def _count_exploits(session: Session, lost: Sequence[Member]) -> list[Event]:
+    if not lost:
+        return []
+    new = verdicts.count_as_exploits(session, [m.key for m in lost])
+    environments.count_exploits(session, Counter(m.task for m in lost if m.key in new))
+    return [Event(m.task, Seen(defect=True, exploit=True), How.LATE) for m in lost if m.key in new]
 
 
 def _ask_again_where_mixed(session: Session, wanted: dict[int, int], members: dict[int, list[Member]]) -> None:

@@ -22,7 +22,7 @@ from inspector.audit.subjects import Audited, Opened
 from inspector.check import Check, Group
 from inspector.engine import Assessment, Needs
 from inspector.errors import Unavailable
-from inspector.store import environments, groups, runs, trajectories, verdicts, work
+from inspector.store import environments, groups, runs, standings, trajectories, verdicts, work
 from inspector.store.codes import ACTION_CODE, CAUSE_CODE
 from inspector.store.decisions import Numbered, Revoked
 from inspector.store.groups import Member
@@ -136,7 +136,7 @@ class LateAuditor:
     def _close(self, inspected: Sequence[Inspected]) -> None:
         for attempt in range(CLOSINGS):
             try:
-                projects, watches = self._close_once(inspected)
+                projects, watches, due = self._close_once(inspected)
                 break
             except (AlreadyThere, Unavailable, Revoked) as error:  # a member was audited again at this moment
                 log.warning("closing again", reason=str(error))
@@ -147,8 +147,10 @@ class LateAuditor:
             self._auditor.wake(projects)
         for watched in watches:
             self._auditor.watch(watched)
+        if due:
+            self._auditor.settle()
 
-    def _close_once(self, inspected: Sequence[Inspected]) -> tuple[set[int], list[Watch]]:
+    def _close_once(self, inspected: Sequence[Inspected]) -> tuple[set[int], list[Watch], bool]:
         """One transaction: what is still ours is judged anew, with what stands for its members, and logged."""
         with transaction(self._engine) as session:
             held = work.close(session, [one.claim for one in inspected])
@@ -159,12 +161,13 @@ class LateAuditor:
             standing = verdicts.take(session, sorted(answers))
             judged = self._judged(session, answers, standing)
             earlier = {key: row for key, (row, _) in standing.items()}
-            entries, watches = self._auditor.write(session, judged, earlier)
+            entries, watches, events = self._auditor.write(session, judged, earlier)
             claims = [one.claim for one in ours]
-            entries = with_groups(entries, group_work.decide(session, self._auditor.policy, claims, late=_asked_already))
+            entries = with_groups(entries, group_work.decide(session, self._auditor.policy, claims, late=_asked_already, events=events))
             entries = {project: [entry for entry in of_project if not _stood(entry, earlier)] for project, of_project in entries.items()}
+            due = standings.count(session, events)
             log_all(session, entries, judged)
-        return {claim.project for claim in claims}, watches
+        return {claim.project for claim in claims}, watches, due
 
     def _judged(self, session: Session, answers: Mapping[UUID, tuple[Inspected, Member]], standing: Mapping[UUID, Stood]) -> list[Judged]:
         about = trajectories.subjects(session, list(standing))

@@ -21,7 +21,12 @@ class Counted(IntFlag):
     """What a trajectory was counted as. The numbers are stored."""
 
     HONEST = 1  # its reward is in the honest mean
-    EXPLOIT = 2  # it is a confirmed exploit of its task
+    EXPLOIT = 2  # it is a confirmed exploit of its task that the policy may still win by
+    DEFECT = 4  # of the verifier or the environment
+    NEUTRALISED = 8  # a confirmed exploit that loses by itself
+    BROKEN = 16  # by infrastructure
+    EPISODE = 32  # an audited episode, once
+    SAMPLED = 64  # others of its kind are not looked at
 
 
 class NewVerdict(NamedTuple):
@@ -315,20 +320,27 @@ class Recounted(NamedTuple):
     honest: int
     honest_sum: float
     exploits: int
+    defects: int  # confirmed exploits not among them
+    neutralised: int
+    broken: int
+
+
+FAULTS = Counted.EXPLOIT | Counted.DEFECT | Counted.NEUTRALISED | Counted.BROKEN
+KEPT = Counted.EPISODE | Counted.SAMPLED
 
 
 def recount(session: Session, keys: Iterable[UUID]) -> list[Recounted]:
     """Count these by the verdicts that they were just given, which no audit found: honest where accepted, no exploit unless still quarantined."""
-    honest, exploit = f"{Counted.HONEST:d}", f"{Counted.EXPLOIT:d}"
+    honest = f"{Counted.HONEST:d}"
+    less = ", ".join(f"sum((counted_now & {bit:d}) / {bit:d} - (counted & {bit:d}) / {bit:d})" for bit in FAULTS)
     rows = driver(session).execute(
         "WITH held AS MATERIALIZED (SELECT v.key, v.counted, t.environment_version, t.task, t.reward FROM verdict v JOIN trajectory t USING (key)"
         " WHERE v.key = ANY(%s) ORDER BY v.key FOR UPDATE OF v),"
         f" now AS (UPDATE verdict v SET counted = CASE WHEN v.verdict = {Verdict.ACCEPT:d} AND h.reward IS NOT NULL THEN {honest} ELSE 0 END"
-        f" | CASE WHEN v.verdict = {Verdict.QUARANTINE:d} THEN h.counted & {exploit} ELSE 0 END"
+        f" | CASE WHEN v.verdict = {Verdict.QUARANTINE:d} THEN h.counted & {FAULTS:d} ELSE 0 END | (h.counted & {KEPT:d})"
         " FROM held h WHERE v.key = h.key RETURNING h.*, v.counted AS counted_now),"
-        f" more AS (SELECT *, (counted_now & {honest}) / {honest} - (counted & {honest}) / {honest} AS honest,"
-        f" (counted_now & {exploit}) / {exploit} - (counted & {exploit}) / {exploit} AS exploit FROM now)"
-        " SELECT environment_version, task, sum(honest), coalesce(sum(honest * reward), 0), sum(exploit) FROM more GROUP BY 1, 2 ORDER BY 1, 2",
+        f" more AS (SELECT *, (counted_now & {honest}) / {honest} - (counted & {honest}) / {honest} AS honest FROM now)"
+        f" SELECT environment_version, task, sum(honest), coalesce(sum(honest * reward), 0), {less} FROM more GROUP BY 1, 2 ORDER BY 1, 2",
         (list(keys),),
     )
     return [Recounted(*row) for row in rows.fetchall()]
