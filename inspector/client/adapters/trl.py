@@ -262,6 +262,7 @@ def _callback(gate: Gate) -> Any:
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             gate.check(args)
+            gate.client.resumes_from(int(state.global_step), run=gate.run)
             saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / STATE
             if state.global_step and saved.is_file():
                 gate.client.load_state_dict(json.loads(saved.read_text()))
@@ -276,7 +277,7 @@ def _callback(gate: Gate) -> Any:
             place = gate.client.state_dict()
             feed = {"epoch": place["epoch"], "seq": place["seq"]} if place.get("epoch") else None
             self.waiting = {"step": step, "policy_before": step - 1, "policy_after": step, "used": used, "feed": feed}
-            gate.rollback = getattr(gate.client, "rollback_advice", lambda run: None)(gate.run)
+            gate.rollback = gate.client.rollback_advice(gate.run)
             if gate.rollback is not None:
                 control.should_training_stop = True
 
