@@ -17,10 +17,10 @@ import msgspec
 from inspector.client import Api, Client
 from inspector.client.adapters.trl import Gate
 from proof import toy
-from proof.hacks import second
+from proof.hacks import second, third
 from proof.plans import GROUP, RATE, Plan, Step, Told
 
-FAULTS: dict[str, Callable[[str, str], bool]] = {"says_pass": toy.says_pass, "second": second.fooled, "none": toy.never}
+FAULTS: dict[str, Callable[[str, str], bool]] = {"says_pass": toy.says_pass, "second": second.fooled, "third": third.fooled, "none": toy.never}
 
 
 class Environments:
