@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import structlog
@@ -18,15 +19,18 @@ from inspector.verdict import Cause, Tier
 log = structlog.get_logger()
 FRESH_S = 2.0
 PROJECTS = 256  # whose models are held at once
+ENVIRONMENTS = 1000  # whose probability without findings is kept
 
 
-class Belief(NamedTuple):
+@dataclass(frozen=True)
+class Belief:
     """The policy with a project's model; verdicts name both."""
 
     policy: int  # the id of its row
     name: str  # default@1, and the model's digest where there is one
     rules: Policy
     model: Model
+    _clean: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)  # by environment: most trajectories are clean
 
     def precision(self, check: str, version: int, tier: Tier, cause: Cause) -> Beta:
         """Of a check's findings: the policy's prior, and the labels."""
@@ -44,7 +48,14 @@ class Belief(NamedTuple):
 
     def without_findings(self, environment: str) -> float:
         """That a trajectory is not to be used although no check found anything."""
-        return self.model.probability(self.rules.prior, {}, environment)
+        if self.model.stage is Stage.RAW:
+            return self.rules.prior
+        known = self._clean.get(environment)
+        if known is None:
+            known = self.model.probability(self.rules.prior, {}, environment)
+            if len(self._clean) < ENVIRONMENTS:
+                self._clean[environment] = known
+        return known
 
 
 class _Held(NamedTuple):

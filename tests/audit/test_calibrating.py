@@ -222,3 +222,16 @@ def test_a_canary_needs_its_cause(desk: Desk) -> None:
     audit(desk)
     with pytest.raises(BadSubmission, match="canary"):
         judge(desk, key, bad=True, canary=True)
+
+
+def test_what_nothing_was_found_in_is_as_probable_as_the_model_says_of_its_environment(desk: Desk) -> None:
+    fitted = Model(policy=DEFAULT.digest, stage=Stage.LOGISTIC, intercept=-2.0, environment=1.0, environments={"acme/terminal": 1.5}, elsewhere=-1.0)
+    with transaction(desk.engine) as session:
+        calibrations.add(session, desk.project.id, b"d", DEFAULT.digest, 0, "", fitted.packed())
+    now = belief(desk)
+    for place in ("acme/terminal", "acme/other", "acme/terminal"):
+        assert now.without_findings(place) == fitted.probability(DEFAULT.prior, {}, place)
+    post(desk, "nothing")
+    audit(desk)
+    stored = desk.stored("nothing-0")
+    assert (stored.verdict, stored.probability) == (Verdict.ACCEPT, now.without_findings("acme/terminal"))
