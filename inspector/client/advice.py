@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from inspector.task import State
-from inspector.verdict import Action, Cause, Decision, Mode
+from inspector.verdict import Action, Cause, Decision, Mode, Rollback
 
 Word = TypeVar("Word", bound=StrEnum)
 TRAINED_ON = (Action.KEEP, Action.OVERRIDE_REWARD)
@@ -74,6 +75,40 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return self.admitted
+
+
+class RollbackAdvice(msgspec.Struct, frozen=True, kw_only=True):
+    """To go back to a checkpoint: bad trajectories carried too much of what was learnt since."""
+
+    run: str
+    policy_version: int  # to go back to
+    checkpoint: str | None  # as `report_step` named it; None: none was saved before, the run begins anew
+    last_clean: int  # a version up to here is as good
+    first_step: int  # of the updates that drew too much from bad trajectories
+    last_step: int
+    share: float  # of the absolute reward of the worst of them
+    cause: Cause | None = None  # None where there are several
+    reason: str = ""
+    seq: int = 0
+
+
+class Life(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as this process trains it, from one version on without going back."""
+
+    attempt: str = msgspec.field(default_factory=lambda: secrets.token_hex(4))
+    began_from: int | None = None  # None: nothing was said of it yet
+    newest: int = 0  # the version that the last update began from
+
+    def gone_on(self, policy_before: int) -> Life:
+        """The life in which the next update, from that version, is told."""
+        if self.began_from is not None and policy_before < self.newest:
+            return Life(began_from=policy_before, newest=policy_before)
+        began_from = policy_before if self.began_from is None else self.began_from
+        return Life(attempt=self.attempt, began_from=began_from, newest=policy_before)
+
+    def follows(self, rollback: Rollback) -> bool:
+        """Whether it went back already, by advice about what another life of the run learnt."""
+        return self.attempt != rollback.attempt and self.began_from is not None and self.began_from <= rollback.last_clean
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from inspector.client.advice import Admission, Advice, Decisions, Terms
+from inspector.client.advice import Admission, Advice, Decisions, Life, RollbackAdvice, Terms
 from inspector.client.courier import Courier
 from inspector.client.lines import Redact, Submitted
 from inspector.client.loop import on_daemon_thread
@@ -83,6 +83,8 @@ class _Base:
         self._starting = threading.Lock()
         self._courier: Courier | None = None
         self._steps: StepReports | None = None
+        self._life = Life()  # of a run of which nothing was said yet
+        self._lives: dict[str, Life] = {}  # by run
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._asking = threading.BoundedSemaphore(TICKETS)
         self._closed = False
@@ -103,7 +105,8 @@ class _Base:
         """Whether to roll out, or to learn from, this environment version or task: one look into the local view, no waiting.
 
         Ask twice: when sampling, and when a group enters the batch, since prefetch holds rows of what was quarantined since.
-        In observe mode everything is admitted, and `would_refuse` says what enforce mode would have done.
+        In observe mode everything is admitted, and `would_refuse` says what enforce mode would have done. `audit_rate` is the
+        share of its groups that the service wants to be shown at least, 1.0 of what is watched or on probation.
         """
         self._ensure()
         return self.view.admit(environment, version, task, self._options.run_id)
@@ -118,17 +121,41 @@ class _Base:
         """Tell in the background what an update was trained on; waits for nothing.
 
         `more` may hold checkpoint (where the new version was saved), used ([{id, weight, reward}, …] as the advantage was computed
-        from them), feed ({epoch, seq}) and statistics. Each step is told once; until the service took it, it waits in memory.
+        from them), feed ({epoch, seq}) and statistics. Each step is told once, by one process; until the service took it, it
+        waits in memory. A step from an earlier version than the newest one says that the run went back: see `resumes_from`.
         Raises ValueError where neither the client nor the call names a run.
         """
-        named = run or self._options.run_id
-        if named is None:
-            raise ValueError("run: neither the client nor the call names one")
+        named = self._named(run)
         with self._starting:
             if self._steps is None:
                 self._steps = StepReports(self._options.url, self._options.key, self._counters)
             steps = self._steps
-        steps.offer(Report(named, step, {"policy_before": policy_before, "policy_after": policy_after, **more}))
+        self._lives[named] = life = self._lives.get(named, self._life).gone_on(policy_before)
+        steps.offer(Report(named, step, {"policy_before": policy_before, "policy_after": policy_after, "attempt": life.attempt, **more}))
+
+    def resumes_from(self, policy_version: int, *, run: str | None = None) -> None:
+        """Training of a run goes on from this version, as a checkpoint holds it: say so before the first step.
+
+        Steps that are told from now on replace what came after that version, and advice to go back that this follows no
+        longer stands. Raises ValueError where neither the client nor the call names a run.
+        """
+        self._lives[self._named(run)] = Life(began_from=policy_version)
+
+    def rollback_advice(self, run: str | None = None) -> RollbackAdvice | None:
+        """Where a run is advised to go back to, until it did; None where it is not, and where it is only observed. Waits for nothing.
+
+        Raises ValueError where neither the client nor the call names a run.
+        """
+        self._ensure()
+        named = self._named(run)
+        decision = self.view.rollback(named)
+        if decision is None or decision.rollback is None or not self.view.binds(named) or self._lives.get(named, self._life).follows(decision.rollback):
+            return None
+        told = decision.rollback
+        return RollbackAdvice(
+            run=named, policy_version=told.policy_version, checkpoint=told.checkpoint, last_clean=told.last_clean, first_step=told.first_step,
+            last_step=told.last_step, share=told.share, cause=decision.cause, reason="; ".join(decision.reasons), seq=decision.seq,
+        )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         """{epoch, seq}: under which decisions this process trains. Belongs into the checkpoint."""
@@ -137,6 +164,12 @@ class _Base:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a checkpoint: the view will know at least what it knew."""
         self.view.load_state_dict(state)
+
+    def _named(self, run: str | None) -> str:
+        named = run or self._options.run_id
+        if named is None:
+            raise ValueError("run: neither the client nor the call names one")
+        return named
 
     # --- shared steps -------------------------------------------------------------------------------------------------
 

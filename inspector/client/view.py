@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from inspector.client.advice import Admission, lowered
-from inspector.task import State
+from inspector.task import State, audit_rate
 from inspector.verdict import Action, Decision, Mode, Scope
 
 STANDING_KEPT = 65_536  # trajectories and groups whose last decision is remembered
@@ -30,6 +30,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     task: str | None = None
     state: State
     sampling_weight: float | None = None
+    audit_rate: float | None = None  # None from a service that does not say it
     seq: int = 0
 
 
@@ -40,6 +41,7 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seq: int
     modes: dict[str, Mode] = {}  # by run
     states: list[Standing] = []
+    rollbacks: list[Decision] = []
 
 
 ACTIVE = Standing(environment="", version="", state=State.ACTIVE)
@@ -57,6 +59,7 @@ class View:
         self._modes: dict[str, Mode] = {}
         self._states: dict[Place, Standing] = {}
         self._standing: OrderedDict[tuple[Scope, str], Decision] = OrderedDict()
+        self._rollbacks: dict[str, Decision] = {}  # the last word on each run: advice to go back, or that it no longer stands
 
     def admit(self, environment: str, version: str, task: str | None, run: str | None) -> Admission:
         """Whether this environment version, or this task of it, may be used; the stricter of the two states counts."""
@@ -67,7 +70,7 @@ class View:
         mode = lowered(self.mode(run) or Mode.OBSERVE, self._ceiling)
         return Admission(
             admitted=not (refused and mode is Mode.ENFORCE), state=strictest.state, mode=mode, would_refuse=refused,
-            sampling_weight=0.0 if refused else _weight(whole) * _weight(part),
+            sampling_weight=0.0 if refused else _weight(whole) * _weight(part), audit_rate=max(_audit_rate(whole), _audit_rate(part)),
         )  # fmt: skip
 
     def mode(self, run: str | None) -> Mode | None:
@@ -84,6 +87,15 @@ class View:
         whole = self._standing.get((Scope.GROUP, group)) if group is not None else None
         return max((found for found in (own, whole) if found), key=lambda decision: decision.seq, default=None)
 
+    def rollback(self, run: str) -> Decision | None:
+        """The advice to go back that stands for a run."""
+        decision = self._rollbacks.get(run)
+        return decision if decision is not None and decision.action is Action.ADVISE_ROLLBACK and decision.rollback is not None else None
+
+    def binds(self, run: str | None) -> bool:
+        """Whether the run is in enforce mode, also for this client."""
+        return lowered(self.mode(run) or Mode.OBSERVE, self._ceiling) is Mode.ENFORCE
+
     def apply(self, decision: Decision) -> None:
         """One entry of the feed."""
         if decision.run is not None:
@@ -92,7 +104,7 @@ class View:
             self.set_state(
                 Standing(
                     environment=decision.environment, version=decision.version, task=decision.task if decision.scope is Scope.TASK else None,
-                    state=decision.state, sampling_weight=decision.sampling_weight, seq=decision.seq,
+                    state=decision.state, sampling_weight=decision.sampling_weight, audit_rate=decision.audit_rate, seq=decision.seq,
                 )
             )  # fmt: skip
         self._remember(decision)
@@ -112,7 +124,7 @@ class View:
     def restart(self, epoch: str, seq: int, states: Iterable[Standing], decisions: Iterable[Decision]) -> None:
         """Replace everything by a snapshot; whoever reads meanwhile sees the old or the new, never a half."""
         fresh = {(standing.environment, standing.version, standing.task): standing for standing in states}
-        self._standing = OrderedDict()
+        self._standing, self._rollbacks = OrderedDict(), {}
         for decision in decisions:  # not their modes: the run may be in another by now
             self._remember(decision)
         self._states = fresh
@@ -126,12 +138,13 @@ class View:
 
     def saved(self) -> Saved:
         """For `restored`."""
-        return Saved(epoch=self.epoch, seq=self.seq, modes=dict(self._modes), states=list(self._states.values()))
+        return Saved(epoch=self.epoch, seq=self.seq, modes=dict(self._modes), states=list(self._states.values()), rollbacks=list(self._rollbacks.values()))
 
     def restored(self, saved: Saved) -> None:
         """Start from what another process, or this one earlier, knew."""
         self._states = {(standing.environment, standing.version, standing.task): standing for standing in saved.states}
         self._modes = dict(saved.modes)
+        self._rollbacks = {decision.run: decision for decision in saved.rollbacks if decision.run is not None}
         self.reach(saved.epoch, saved.seq)
         self.whole = False
 
@@ -147,6 +160,11 @@ class View:
             self.floor = (epoch, seq)
 
     def _remember(self, decision: Decision) -> None:
+        if decision.scope is Scope.RUN and decision.run is not None:
+            known = self._rollbacks.get(decision.run)
+            if known is None or known.seq < decision.seq:
+                self._rollbacks[decision.run] = decision
+            return
         # What names its trajectory is about that one, even where its group was decided: other runs may have groups of the same name.
         if decision.trajectory is not None and decision.scope in (Scope.TRAJECTORY, Scope.GROUP):
             subject = (Scope.TRAJECTORY, decision.trajectory)
@@ -164,6 +182,10 @@ class View:
 
 def _weight(standing: Standing) -> float:
     return 1.0 if standing.sampling_weight is None else standing.sampling_weight
+
+
+def _audit_rate(standing: Standing) -> float:
+    return audit_rate(standing.state) if standing.audit_rate is None else standing.audit_rate
 
 
 def save(view: View, path: Path) -> None:

@@ -49,16 +49,19 @@ def look(session: Session, project: int, run: int, numbers: Sequence[int], *, sh
     if standing is None and not used.any_heavy(session, run):
         return False
     path = line(used.updates(session, run))
-    if standing is not None and all(update.number != standing.number for update in path):
-        rollbacks.close(session, run)  # it was followed
+    followed = standing is not None and all(update.number != standing.number for update in path)
+    if standing is not None and followed:
+        _end(session, project, run, standing, f"the run went on from version {path[-1].policy_before}")
         standing = None
     heavy = [update for update in path if update.heavy]
     if not heavy:
-        return standing is not None and _take_back(session, project, run, standing)
+        if standing is not None:
+            _end(session, project, run, standing, "what the advice rested on no longer stands")
+        return followed or standing is not None
     goal = _goal(path, heavy[0])
     sources = sorted({source for update in heavy for source in update.sources})
     if standing is not None and standing.policy_version <= goal.policy_version and set(sources) <= set(standing.sources):
-        return False
+        return followed
     rollback = Rollback(
         policy_version=goal.policy_version,
         checkpoint=goal.checkpoint,
@@ -114,10 +117,10 @@ def _reason(rollback: Rollback, sources: Sequence[str]) -> str:
     return f"{steps} drew up to {rollback.share:.1%} of the absolute reward from {'; '.join(sources)}"
 
 
-def _take_back(session: Session, project: int, run: int, standing: Advised) -> bool:
-    _log(session, project, run, Action.KEEP, "what the advice rested on no longer stands", None, standing, standing.sources)
+def _end(session: Session, project: int, run: int, standing: Advised, reason: str) -> None:
+    """Said aloud: a trainer that starts from an old place in the feed must not take it for standing advice."""
+    _log(session, project, run, Action.KEEP, reason, None, standing, standing.sources)
     rollbacks.close(session, run)
-    return True
 
 
 def _log(
