@@ -7,18 +7,24 @@ posted it decides for itself alone, and may only be stricter than what holds for
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from sqlmodel import Session
 
+from inspector import standing
 from inspector.errors import Forbidden
-from inspector.store import decisions, environments, states
+from inspector.standing import DEFAULT, Why
+from inspector.store import decisions, environments, standings, states
+from inspector.store.environments import EnvironmentName
+from inspector.store.standings import Place
 from inspector.store.states import Standing, Weighted
 from inspector.task import State, stricter
 from inspector.verdict import Decision
 
-PROBATION_WEIGHT = 0.25  # of the usual sampling, where nobody says otherwise
+PROBATION_WEIGHT = DEFAULT.probation_weight  # of the usual sampling, where nobody says otherwise
+POLICY = "policy:standing"
+ASK_S = 300.0  # between two looks at what a person was asked to quarantine
 
 
 class _Change(NamedTuple):
@@ -29,6 +35,9 @@ class _Change(NamedTuple):
     wanted: Weighted
     author: str
     note: str
+    why: Why
+    held: bool = False  # by a person
+    share: float | None = None  # of the hour's training weight, where nobody asked for it
 
 
 def set_state(
@@ -41,17 +50,21 @@ def set_state(
     author: str,
     note: str,
     weight: float | None = None,
+    hold: bool | None = None,
+    why: Why = Why.PERSON,
     project: int | None,
 ) -> dict[int, int]:
     """Put it in a state, on behalf of a project (None: of the installation); the feed head of each project that was told.
 
+    What a person sets for all is theirs, and no evidence moves it, until somebody sets a state without `hold`; `active` is
+    handed back at once where nobody says otherwise.
     Raises Unknown for what `project` does not see, and Forbidden where it would be laxer than what holds for all.
     """
     environment_version = environments.find(session, project, environment, version)
     task_id = environments.find_task(session, project, environment_version, task) if task is not None else None
     environments.lock(session, environment_version)  # two acts at once come one after the other
-    wanted = Weighted(state, PROBATION_WEIGHT if state is State.PROBATION and weight is None else weight)
-    change = _Change(environment_version, task_id, wanted, author, note)
+    held = why is Why.PERSON and (state is not State.ACTIVE if hold is None else hold)
+    change = _Change(environment_version, task_id, _weighted(state, weight), author, note, why, held)
     if project is None or environments.declared_by(session, environment_version) == project:
         obeyed = _for_all(session, change)
     else:
@@ -60,28 +73,44 @@ def set_state(
     return decisions.append_states(session, {id_: [entry] for id_, entry in entries.items()})
 
 
+def _weighted(state: State, weight: float | None = None) -> Weighted:
+    return Weighted(state, PROBATION_WEIGHT if state is State.PROBATION and weight is None else weight)
+
+
+def move(session: Session, name: EnvironmentName, place: Place, task: str | None, to: standing.Move, *, share: float | None = None) -> dict[int, int]:
+    """Put it in the state that its evidence asks for, for everybody; the feed head of each project that was told. Its rows are locked already."""
+    change = _Change(place.environment_version, place.task or None, _weighted(to.after), POLICY, to.note, to.why, share=share)
+    entries = _entries(name.environment, name.version, task, _for_all(session, change), POLICY, to.note)
+    return decisions.append_states(session, {project: [entry] for project, entry in entries.items()})
+
+
 class Move(NamedTuple):
     """Where a probe would put a task, and why."""
 
     task: str
     state: State
     note: str
+    why: Why = Why.PROBE
 
 
 def move_tasks(session: Session, environment: str, version: str, moves: Iterable[Move], *, author: str, since: datetime) -> dict[int, int]:
     """Put tasks in stricter states than they are in, for everybody; the feed head of each project that was told.
 
-    What is as strict already stays as it is, and so does what a person has set since then.
+    What is as strict already stays as it is, and so does what a person holds or has set since then.
     """
+    moves = list(moves)
     environment_version = environments.find(session, None, environment, version)
     environments.lock(session, environment_version)
+    ids = [environments.find_task(session, None, environment_version, move.task) for move in moves]
+    states.lock_tasks(session, ids)  # all before the evidence of any: whoever closes audits takes them in this order
     told: dict[int, list[Decision]] = {}
-    for move in moves:
-        task = environments.find_task(session, None, environment_version, move.task)
+    for task, move in zip(ids, moves, strict=True):
         now = states.of_all(session, environment_version, task).state
         if stricter(now, move.state) is now or states.set_by_person(session, environment_version, task, since):
             continue
-        obeyed = _for_all(session, _Change(environment_version, task, Weighted(move.state, None), author, move.note))
+        if standings.held(session, Place(environment_version, task)):
+            continue
+        obeyed = _for_all(session, _Change(environment_version, task, Weighted(move.state, None), author, move.note, move.why))
         for project, entry in _entries(environment, version, move.task, obeyed, author, move.note).items():
             told.setdefault(project, []).append(entry)
     return decisions.append_states(session, told)
@@ -104,10 +133,19 @@ def decides_for_all(session: Session, project: int | None, environment: str, ver
 
 def _for_all(session: Session, change: _Change) -> dict[int, tuple[Weighted, Weighted]]:
     """By project: what it obeyed before, and what it obeys now."""
-    before = states.set_for_all(session, change.environment_version, change.task, change.wanted, author=change.author, note=change.note)
+    before = states.set_for_all(session, change.environment_version, change.task, change.wanted, author=change.author, note=change.note, share=change.share)
+    _begin(session, change)
     told = states.told(session, change.environment_version, change.task)
     own = states.own_of_all(session, told, change.environment_version, change.task)
     return {project: (states.together(before, own.get(project)), states.together(change.wanted, own.get(project))) for project in told}
+
+
+def _begin(session: Session, change: _Change) -> None:
+    """What is counted from now on speaks of this state; under watch the counting goes on."""
+    expires = datetime.now(UTC) + timedelta(seconds=DEFAULT.expiry_s) if change.wanted.state is State.QUARANTINED and not change.held else None
+    place = Place(change.environment_version, change.task or states.WHOLE)
+    due_at = datetime.now(UTC) + timedelta(seconds=ASK_S) if change.why is Why.FLEET else expires
+    standings.began(session, place, change.why, held=change.held, fresh=change.wanted.state is not State.WATCH, due_at=due_at)
 
 
 def _for_itself(session: Session, project: int, change: _Change, name: str) -> dict[int, tuple[Weighted, Weighted]]:
@@ -122,6 +160,6 @@ def watch(session: Session, environment: str, version: str, reason: str) -> dict
     """Put an active environment version on watch; nothing happens to one that is in another state."""
     environment_version = environments.find(session, None, environment, version)
     environments.lock(session, environment_version)  # a person may be quarantining it at this moment
-    if states.of_all(session, environment_version).state is not State.ACTIVE:
+    if states.of_all(session, environment_version).state is not State.ACTIVE or standings.held(session, Place(environment_version, states.WHOLE)):
         return {}
-    return set_state(session, environment, version, None, State.WATCH, author="policy", note=reason, project=None)
+    return set_state(session, environment, version, None, State.WATCH, author="policy", note=reason, why=Why.CHECK, project=None)

@@ -11,7 +11,8 @@ from inspector.assignments import Assignment, PackageOfWork, Regrade, ReplayRepo
 from inspector.errors import BadSubmission
 from inspector.quarantine import Move
 from inspector.showable import showable
-from inspector.store import decisions, packages, replays, work
+from inspector.standing import Why
+from inspector.store import decisions, packages, replays, standings, work
 from inspector.store.replays import MOST_CLAIMS, Replay
 from inspector.task import State
 
@@ -71,6 +72,8 @@ def report(session: Session, id_: int, lease: int, said: ReplayReport) -> str:
 def _close(session: Session, held: Replay, paid: Sequence[float], note: str) -> None:
     replays.keep(session, held, paid, held.wanted, note, closed=True)
     work.add_trajectories(session, held.project, [held.key])
+    if paid:
+        standings.replayed(session, held.environment_version, held.task, clean=not _disagrees(held.posted, paid))
     if paid and _disagrees(paid[0], paid):  # last: it takes the feeds
         _watch(session, held, paid)
 
@@ -79,7 +82,7 @@ def _watch(session: Session, held: Replay, paid: Sequence[float]) -> None:
     """The verifier pays the same state differently: its task is flaky."""
     environment, version, task = replays.about(session, held)
     told = ", ".join(f"{each:g}" for each in paid)
-    move = Move(task, State.WATCH, f"flaky: the same final state was graded with {told} (/v1/trajectories/{held.key})")
+    move = Move(task, State.WATCH, f"flaky: the same final state was graded with {told} (/v1/trajectories/{held.key})", Why.REPLAYS)
     decisions.notify(session, quarantine.move_tasks(session, environment, version, [move], author=AUTHOR, since=held.sampled_at))
 
 

@@ -28,6 +28,11 @@ def stricter(one: State, other: State) -> State:
     return max(one, other, key=_STRICTNESS.index)
 
 
+def audit_rate(state: State) -> float:
+    """The share of its groups that the service is to be shown: all of what is in doubt. 0 where a trainer's own rate will do."""
+    return 0.0 if state in (State.ACTIVE, State.RETIRED) else 1.0
+
+
 Finite = Annotated[float, msgspec.Meta(ge=-1.7e308, le=1.7e308)]
 
 

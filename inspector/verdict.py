@@ -169,6 +169,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     run: str | None = None
     state: State | None = None  # with set_state
     sampling_weight: float | None = None
+    audit_rate: float | None = None  # with set_state: the share of its groups that is to be posted at least
     rollback: Rollback | None = None  # with advise_rollback
     reward_override: float | None = None
     retry: bool = False

@@ -74,6 +74,7 @@ class StandingState(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None
     state: State
     sampling_weight: float | None
+    audit_rate: float
 
 
 class SnapshotPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -267,6 +268,31 @@ class StandingAnswer(Answer, frozen=True, kw_only=True):
 
 
 class StateRequest(Request, frozen=True, kw_only=True):
+    audit_rate: float = 0.0  # the share of its groups that the service is to be shown at least
+    standing: StandingOn | None = None  # what the state that holds for all rests on
+    changes: list[StateChange] = []  # of it, the newest first
+
+
+class StandingOn(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a state holds for all, since when, and what would end it; counts are of all projects since it began."""
+
+    state: State
+    why: str  # defects | exploits | infrastructure | probe | replays | check | fleet | clean | person, or empty
+    since: datetime
+    held: bool  # by a person: no evidence moves it until somebody hands it back
+    evidence: dict[str, float]
+    release: list[str]  # each by itself
+    reproduce: str | None = None  # a command, beside the folder that was packed
+
+
+class StateChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of the state that holds for all."""
+
+    before: State
+    after: State
+    author: str
+    note: str
+    changed_at: datetime
     """A person's quarantine or release."""
 
     state: State
@@ -275,6 +301,7 @@ class StateRequest(Request, frozen=True, kw_only=True):
 
 
 class StateAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    hold: bool | None = None  # whether no evidence may change it until somebody sets a state without; None: whatever is not `active`
     """What stands now, and how many projects were told."""
 
     environment: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
+from urllib.parse import quote
 from uuid import UUID
 
 import msgspec
@@ -14,6 +15,7 @@ from inspector.errors import Gone, InspectorError
 from inspector.store import used
 from inspector.store.session import driver
 from inspector.store.states import Standing
+from inspector.task import audit_rate
 from inspector.verdict import Action, Decision, Mode, Scope
 
 CHANNEL = "inspector_feed"  # NOTIFY with a project's id wakes those who wait for its decisions
@@ -116,12 +118,20 @@ def of_state(standing: Standing, *, author: str, reason: str) -> Decision:
         task=standing.task,
         state=standing.state,
         sampling_weight=standing.sampling_weight,
+        audit_rate=audit_rate(standing.state),
         final=True,
         author=author,
         mode=Mode.ENFORCE,  # what it means is for each run's own mode to say
         reasons=(reason,),
+        evidence=(where(standing),),
         decided_at=datetime.now(UTC),
     )
+
+
+def where(standing: Standing) -> str:
+    """Where it can be read why an environment version or a task stands as it does."""
+    version = f"/v1/environments/{standing.environment}/versions/{quote(standing.version, safe='')}"
+    return version if standing.task is None else f"{version}/tasks/{quote(standing.task)}"
 
 
 def announce(session: Session, project: int, standing: Sequence[Standing], when: str) -> None:

@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from inspector.errors import Conflict, Unknown
 from inspector.store.session import driver
+from inspector.verdict import Verdict
 
 MOST_CLAIMS = 3  # without a report; a state that ended so many workers is given up
 
@@ -53,6 +54,19 @@ def sample(session: Session, states: Sequence[tuple[UUID, str]]) -> None:
         " JOIN artifact f ON f.project = t.project AND f.sha256 = a.state WHERE t.reward IS NOT NULL ON CONFLICT (key) DO NOTHING",
         ([key for key, _ in states], [bytes.fromhex(state) for _, state in states]),
     )
+
+
+def again(session: Session, environment_version: int, task: int | None, limit: int) -> int:
+    """Have states graded once more whose accepted reward every replay so far confirmed; how many. Of a version, or of one task."""
+    graded = driver(session).execute(
+        "WITH golden AS (SELECT r.id FROM replay r JOIN verdict v ON v.key = r.key WHERE r.environment_version = %(version)s"
+        f" AND (%(task)s::bigint IS NULL OR r.task = %(task)s) AND r.closed_at IS NOT NULL AND v.verdict = {Verdict.ACCEPT:d}"
+        " AND cardinality(r.rewards) > 0 AND r.posted = ALL(r.rewards) ORDER BY r.id DESC LIMIT %(limit)s FOR UPDATE OF r)"
+        " UPDATE replay r SET wanted = cardinality(r.rewards) + 1, claims = 0, until = NULL, closed_at = NULL, due_at = clock_timestamp()"
+        " FROM golden WHERE r.id = golden.id",
+        {"version": environment_version, "task": task, "limit": limit},
+    )
+    return graded.rowcount
 
 
 def claim(session: Session, lease_s: float) -> Replay | None:

@@ -81,7 +81,9 @@ def of(session: Session, project: int | None, environment_version: int, task: in
     return for_all if project is None else together(for_all, own(session, project, environment_version, task))
 
 
-def set_for_all(session: Session, environment_version: int, task: int | None, wanted: Weighted, *, author: str, note: str) -> Weighted:
+def set_for_all(
+    session: Session, environment_version: int, task: int | None, wanted: Weighted, *, author: str, note: str, share: float | None = None
+) -> Weighted:
     """Change a state for everybody, keep who did it and why; the state before is returned."""
     table, id_ = ("environment_version", environment_version) if task is None else ("task", task)
     connection = driver(session)
@@ -89,7 +91,7 @@ def set_for_all(session: Session, environment_version: int, task: int | None, wa
     if before is None:
         raise Unknown("environment version" if task is None else "task", id_)
     connection.execute(f"UPDATE {table} SET state = %s, sampling_weight = %s WHERE id = %s", (wanted.state.value, wanted.sampling_weight, id_))
-    _remember(session, None, environment_version, task, before[0], wanted.state, author, note)
+    _remember(session, None, environment_version, task, before[0], wanted.state, author, note, share)
     return Weighted(State(before[0]), before[1])
 
 
@@ -109,11 +111,38 @@ def set_for_project(session: Session, project: int, environment_version: int, ta
     return before
 
 
-def _remember(session: Session, project: int | None, version: int, task: int | None, before: str, after: State, author: str, note: str) -> None:
+def _remember(
+    session: Session, project: int | None, version: int, task: int | None, before: str, after: State, author: str, note: str, share: float | None = None
+) -> None:
     driver(session).execute(
-        "INSERT INTO state_change (project, environment_version, task, before, after, author, note) VALUES (%s, %s, %s, %s, %s, %s, %s)",
-        (project, version, task, before, after.value, author, note),
+        "INSERT INTO state_change (project, environment_version, task, before, after, author, note, share) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        (project, version, task, before, after.value, author, note, share),
     )
+
+
+class Change(NamedTuple):
+    """A change of state that holds for all, as it was logged."""
+
+    before: State
+    after: State
+    author: str
+    note: str
+    changed_at: datetime
+
+
+def changes(session: Session, environment_version: int, task: int | None, limit: int = 50) -> list[Change]:
+    """The last changes that hold for all, the newest first."""
+    rows = driver(session).execute(
+        "SELECT before, after, author, note, changed_at FROM state_change WHERE environment_version = %s AND task IS NOT DISTINCT FROM %s"
+        " AND project IS NULL ORDER BY id DESC LIMIT %s",
+        (environment_version, task, limit),
+    )
+    return [Change(State(before), State(after), *rest) for before, after, *rest in rows.fetchall()]
+
+
+def lock_tasks(session: Session, tasks: Iterable[int]) -> None:
+    """Until the transaction ends nobody else changes these tasks."""
+    driver(session).execute("SELECT FROM task WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", (sorted(set(tasks)),))
 
 
 def set_by_person(session: Session, environment_version: int, task: int, since: datetime) -> bool:

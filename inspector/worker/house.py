@@ -10,7 +10,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import calibrating, catalog, learning, logs, policy, probing, quarantine, queue, retention
+from inspector import calibrating, catalog, learning, logs, policy, probing, quarantine, queue, retention, settling
 from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.sampling import Shares
@@ -77,6 +77,7 @@ class House:
             wake=lambda projects: waker.wake(projects | advised(engine, settings.rollback_share)),
             watch=lambda watched: put_on_watch(engine, waker, watched),
             late=late_bell.ring,
+            settle=lambda: settle(engine, waker),
             alarms=alarms,
         )
         return cls(settings, engine, auditor, LateAuditor(auditor), bell, late_bell, probe_bell, waker)
@@ -115,6 +116,7 @@ class House:
         if probes_wait:
             self.probe_bell.ring()
         self.waker.wake(advised(self.engine, self.settings.rollback_share))
+        settle(self.engine, self.waker)
         self.late.give_up()  # last: where one group fails here, the bells are rung all the same
 
 
@@ -125,6 +127,15 @@ def advised(engine: Engine, share: float) -> set[int]:
     except Unavailable:
         log.warning("no run was advised: the database is away")
         return set()
+
+
+def settle(engine: Engine, waker: News) -> None:
+    """Move what its evidence asks to move, and wake those who wait for it. What is missed here the sweep finds."""
+    try:
+        if told := settling.settle(engine):
+            waker.wake(told)
+    except Unavailable:
+        log.warning("states were not looked at: the database is away")
 
 
 def put_on_watch(engine: Engine, waker: News, watched: Watch) -> None:

@@ -28,6 +28,7 @@ from inspector.store import decisions, states, trajectories
 from inspector.store.decisions import Head
 from inspector.store.session import transaction
 from inspector.store.states import Place
+from inspector.task import audit_rate
 from inspector.verdict import Decision, Mode
 
 router = APIRouter()
@@ -109,7 +110,7 @@ def read_snapshot(session: SessionDep, who: Member, after: After = None, limit: 
     body = SnapshotPage(
         epoch=at.epoch,
         seq=at.seq,
-        states=[StandingState(**state._asdict()) for _, state in standing],
+        states=[StandingState(**state._asdict(), audit_rate=audit_rate(state.state)) for _, state in standing],
         decisions=found,
         next=cursors.encode(at._replace(states=more, after=last or at.after)) if more or last else None,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 from sqlmodel import Session
 
-from inspector import quarantine
+from inspector import quarantine, settling
 from inspector.api import cursors
 from inspector.api.access import Anybody, Member, Owner, StateKeeper, project_of
 from inspector.api.answers import answer
@@ -15,12 +16,14 @@ from inspector.api.openapi import documented
 from inspector.api.parameters import After, Limit, Name
 from inspector.api.reading import JsonBody
 from inspector.api.sessions import SessionDep
-from inspector.api.wire import EnvironmentLine, EnvironmentPage, StandingAnswer, StateAnswer, StateRequest
+from inspector.api.wire import EnvironmentLine, EnvironmentPage, StandingAnswer, StandingOn, StateAnswer, StateChange, StateRequest
 from inspector.errors import BadSubmission, Forbidden
-from inspector.store import decisions, environments, states
+from inspector.standing import conditions
+from inspector.store import decisions, environments, standings, states
 from inspector.store.environments import EnvironmentName
 from inspector.store.projects import Principal
-from inspector.task import Declaration, contradictions
+from inspector.store.standings import Place
+from inspector.task import Declaration, audit_rate, contradictions
 
 router = APIRouter()
 VERSION = "/v1/environments/{environment:path}/versions/{version}"
@@ -108,14 +111,48 @@ def _standing(session: Session, who: Principal, environment: str, version: str, 
     declaration = environments.declaration(session, environment_version, task_id)
     state, weight = states.of(session, project_of(who), environment_version, task_id)
     return StandingAnswer(
-        environment=environment, version=version, state=state, declared=declaration.declared, declaration=declaration, task=task, sampling_weight=weight
+        environment=environment,
+        version=version,
+        state=state,
+        declared=declaration.declared,
+        declaration=declaration,
+        task=task,
+        sampling_weight=weight,
+        audit_rate=audit_rate(state),
+        standing=_standing_on(session, Place(environment_version, task_id or states.WHOLE), task),
+        changes=[StateChange(**change._asdict()) for change in states.changes(session, environment_version, task_id)],
+    )
+
+
+def _standing_on(session: Session, place: Place, task: str | None) -> StandingOn | None:
+    row = standings.of(session, place)
+    if row is None:
+        return None
+    now = row.now
+    return StandingOn(
+        state=now.state,
+        why=now.why.value,
+        since=now.since or standings.ORIGIN,
+        held=now.held,
+        evidence=asdict(row.evidence),
+        release=conditions(now, row.evidence),
+        reproduce=settling.command(session, place, task),
     )
 
 
 def _set_state(session: Session, who: Principal, environment: str, version: str, task: str | None, wanted: StateRequest) -> Response:
     author = f"person:{who.name}"
     told = quarantine.set_state(
-        session, environment, version, task, wanted.state, author=author, note=wanted.note, weight=wanted.sampling_weight, project=project_of(who)
+        session,
+        environment,
+        version,
+        task,
+        wanted.state,
+        author=author,
+        note=wanted.note,
+        weight=wanted.sampling_weight,
+        hold=wanted.hold,
+        project=project_of(who),
     )
     decisions.notify(session, told)
     now = _standing(session, who, environment, version, task)
