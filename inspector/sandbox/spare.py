@@ -16,11 +16,11 @@ from inspector.sandbox.launch import SETUP_S, Program, Running, arguments, launc
 from inspector.sandbox.process import Talk, ready
 from inspector.sandbox.protocol import Broken, Limits, Network
 from inspector.sandbox.stage import Stage
-from inspector.sandbox.streams import complaint, converse, let_go, pipe_for
+from inspector.sandbox.streams import complaint, converse, let_go, pipe_for_later, write_to
 
-ORDER = 3  # the descriptor by which it is told its command
-WAITING = ["/usr/bin/sh", "-c", f"echo; . /dev/fd/{ORDER}"]  # the machine's own, whatever the layers hold
-ORDER_BYTES = 60_000  # that a pipe takes at once
+CALL, ORDER = 3, 8  # descriptors of what waits: by one it is woken, in the other it then finds its command
+WAITING = ["/usr/bin/sh", "-c", f"echo; read call <&{CALL}; . /dev/fd/{ORDER}"]  # the machine's own, whatever the layers hold
+ORDER_BYTES = 100_000  # within what the kernel takes as one command
 
 
 class Kind(NamedTuple):
@@ -45,6 +45,8 @@ class Spare:
     ground: Ground
     running: Running
     talk: Talk
+    stdin: int
+    call: int
     order: int
     held: ExitStack
 
@@ -56,12 +58,11 @@ class Spare:
     def wake(self, order: bytes, stdin: bytes, stack: ExitStack) -> tuple[Talk, Running]:
         """Have it run a command; it is let go of with this stack. Raises Broken."""
         stack.push(self.held.pop_all())
-        stack.callback(os.close, self.order)
-        self.talk.stdin = stdin
-        if not stdin:
-            self.talk.hang_up()
+        if stdin:
+            self.talk.stdin, self.talk.into = stdin, write_to(self.stdin)
+        os.pwrite(self.order, order, 0)
         try:
-            os.write(self.order, order)
+            os.write(self.call, b"\n")
         except BrokenPipeError as error:
             raise Broken("a box that waited for its command is gone") from error
         return self.talk, self.running
@@ -69,7 +70,6 @@ class Spare:
     def end(self) -> None:
         """End it unused; what it stands on is still there. Raises Broken."""
         with self.held:
-            os.close(self.order)
             self.running.end()
 
 
@@ -80,15 +80,19 @@ def prepare(here: Stage, program: Program, kind: Kind) -> Spare:
     with ExitStack() as stack:
         unused = stack.enter_context(ExitStack())
         unused.callback(ground.clear, place, here)
-        talk, streams = converse(stack, None, kind.limits, program.user)
-        streams[ORDER], order = pipe_for(program.user)
-        unused.callback(os.close, order)
+        talk, streams = converse(stack, b"", kind.limits, program.user)
+        os.close(streams[0])
+        streams[0], stdin = pipe_for_later(stack, program.user)
+        streams[CALL], call = os.pipe()
+        stack.callback(os.close, call)
+        order = streams[ORDER] = os.memfd_create("box", os.MFD_CLOEXEC)
         running = launch(program, options, WAITING, streams, place.group, kind.limits, place.name)
-        let_go(streams)
         stack.callback(running.close)
+        stack.callback(os.close, streams.pop(ORDER))
+        let_go(streams)
         _greeted(talk)
         unused.pop_all()
-        return Spare(kind, place, running, talk, order, stack.pop_all())
+        return Spare(kind, place, running, talk, stdin, call, order, stack.pop_all())
 
 
 def _greeted(talk: Talk) -> None:
@@ -107,5 +111,5 @@ def order_of(argv: Sequence[str], variables: Mapping[str, str], cwd: str, *, sil
         return None
     given = [f"{name}={value}" for name, value in {**variables, "PWD": cwd}.items()]
     quiet = " </dev/null" if silent else ""
-    text = f"exec {ORDER}<&-{quiet}\ncd -P {shlex.quote(cwd)} || exit 126\nexec /usr/bin/env -i -- {shlex.join([*given, *argv])}\n"
+    text = f"exec {CALL}<&- {ORDER}<&-{quiet}\ncd -P {shlex.quote(cwd)} || exit 126\nexec /usr/bin/env -i -- {shlex.join([*given, *argv])}\n"
     return text.encode() if text.isascii() and len(text) <= ORDER_BYTES else None

@@ -38,7 +38,7 @@ class Spares:
             spare, _ = self.waiting.pop(kind, (None, 0.0))
         if spare is None or spare.alive:
             return spare
-        self.discard(spare)
+        self._end(spare)
         return None
 
     def could_be(self, kind: Kind) -> None:
@@ -67,7 +67,7 @@ class Spares:
             kind, old = work
             for spare in old:
                 self.could_not_be(spare.kind)
-                self.discard(spare)
+                self._end(spare)
             if kind is not None:
                 self._add(kind)
 
@@ -87,14 +87,20 @@ class Spares:
     def _add(self, kind: Kind) -> None:
         try:
             spare = self.make(kind)
-        except (Broken, Refused):  # whoever asks for a box of this kind is told why
+        except (Broken, Refused, OSError):  # whoever asks for a box of this kind is told why
             self.could_not_be(kind)
             return
         with self.changed:
             self.waiting[kind] = spare, time.monotonic() + IDLE_S
 
+    def _end(self, spare: Spare) -> None:
+        try:
+            self.discard(spare)
+        except (Broken, OSError):  # what is left of it goes with the stage, or with the next reaper
+            return
+
     def close(self) -> None:
-        """End them all, unless we are a fork of who made them. Raises Broken."""
+        """End them all, unless we are a fork of who made them."""
         if self.pid != os.getpid():
             return
         with self.changed:
@@ -103,4 +109,4 @@ class Spares:
         if self.thread is not None:
             self.thread.join()
         while self.waiting:
-            self.discard(self.waiting.popitem()[1][0])
+            self._end(self.waiting.popitem()[1][0])

@@ -9,8 +9,8 @@ from inspector.sandbox.process import Stream, Talk
 from inspector.sandbox.protocol import Limits
 
 
-def converse(stack: ExitStack, stdin: bytes | None, limits: Limits, user: int) -> tuple[Talk, dict[int, int]]:
-    """A conversation, and the descriptors of its other side, which the caller closes once the child has them. Without a stdin, what goes in is known later."""
+def converse(stack: ExitStack, stdin: bytes, limits: Limits, user: int) -> tuple[Talk, dict[int, int]]:
+    """A conversation, and the descriptors of its other side, which the caller closes once the child has them."""
     streams: dict[int, int] = {}
     stack.callback(let_go, streams)
     outputs = []
@@ -20,12 +20,12 @@ def converse(stack: ExitStack, stdin: bytes | None, limits: Limits, user: int) -
         os.set_blocking(reading, False)
         outputs.append(reading)
     into = None
-    if stdin is None or stdin:
+    if stdin:
         streams[0], into = pipe_for(user)
         os.set_blocking(into, False)
     else:
         streams[0] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    talk = Talk(stdin or b"", into, {reading: Stream(limits.output_bytes) for reading in outputs}, limits.flood_bytes)
+    talk = Talk(stdin, into, {reading: Stream(limits.output_bytes) for reading in outputs}, limits.flood_bytes)
     stack.callback(talk.hang_up)
     return talk, streams
 
@@ -35,6 +35,20 @@ def pipe_for(user: int) -> tuple[int, int]:
     reading, writing = os.pipe()
     os.fchown(writing, user, user)
     return reading, writing
+
+
+def pipe_for_later(stack: ExitStack, user: int) -> tuple[int, int]:
+    """A pipe into which nobody can write yet, so that no fork of ours can keep it open: its end for the child, and ours for `write_to`."""
+    reading, writing = pipe_for(user)
+    os.close(writing)
+    ours = os.dup(reading)
+    stack.callback(os.close, ours)
+    return reading, ours
+
+
+def write_to(ours: int) -> int:
+    """A descriptor to write to a pipe of which we hold the other end."""
+    return os.open(f"/proc/self/fd/{ours}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def let_go(streams: dict[int, int]) -> None:

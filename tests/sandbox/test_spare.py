@@ -100,6 +100,20 @@ def test_it_is_used_once_and_sees_nothing_of_the_last(backend):
     assert len(names) == 3
 
 
+def test_a_fork_of_ours_does_not_hold_its_input_open(backend):
+    ahead(backend)
+    if (pid := os.fork()) == 0:
+        time.sleep(30)
+        os._exit(0)
+    try:
+        with backend.create(limits=LIMITS) as box:
+            assert box.spare is not None
+            assert box.run(["wc", "-c"], stdin=b"four", timeout_s=10).stdout == b"4\n"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
 def test_files_put_into_it_first_are_seen_by_its_command(backend):
     ahead(backend)
     with backend.create(limits=LIMITS) as box:
@@ -111,7 +125,7 @@ def test_files_put_into_it_first_are_seen_by_its_command(backend):
 
 
 def test_what_it_cannot_be_told_is_done_without_it(backend):
-    for argv, cwd in ((["echo", "\u00e9"], "/"), (["echo", "x" * 100_000], "/"), (["/tmp/A=B"], "/"), (["echo"], "tmp")):
+    for argv, cwd in ((["echo", "\u00e9"], "/"), (["echo", "x" * 110_000], "/"), (["/tmp/A=B"], "/"), (["echo"], "tmp")):
         assert order_of(argv, {}, cwd, silent=True) is None
     ahead(backend)
     with backend.create(limits=LIMITS) as box:
@@ -164,7 +178,7 @@ def test_one_that_nobody_asks_for_is_ended(tmp_path, boxes, monkeypatch):
             box.run(["true"])
     own._spares.could_be(box.plan.kind)
     until(lambda: not own._spares.wanted and not list(own._stage.folder.glob("[0-9]*")))
-    assert not any(group.pids() for group in own._stage.groups.free)
+    assert not any(group.pids() for group in tuple(own._stage.groups.free))
     own._spares.close()
     assert not own._spares.thread.is_alive()
 
