@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,39 +11,41 @@ from inspector.client.http import Api, ApiError
 
 Json = Mapping[str, Any]
 AT_ONCE = 200
-MOST_TASKS = 4_000  # of a version, looked at to find the worst
+MOST_TASKS = 4_000  # of a version
 MOST_VERSIONS = 1_000
 MOST_PROBES = 200  # the newest
-REPORTS_AT_ONCE = 20  # they may be long
 
 
 class Scored(NamedTuple):
-    """A scorecard with the lines of its tasks; `whole` where these are all."""
+    """A scorecard with the lines of its tasks, worst first; `whole` where these are all."""
 
     card: Json
     lines: list[Json]
     whole: bool
 
 
-def card(opened: Api, environment: str, version: str) -> Json:
-    """The counts of a version, and the first of its tasks. Raises ApiError."""
-    found: Json = held(f"card {environment}@{version}", lambda: opened.scorecard(environment, version, limit=1))
-    return found
-
-
 def scored(opened: Api, environment: str, version: str) -> Scored:
-    """The scorecard of a version with its tasks, as they come. Raises ApiError."""
-    found: Scored = held(f"scored {environment}@{version}", lambda: _scored(opened, environment, version))
-    return found
+    """The scorecard of a version with all its tasks, of the worst `MOST_TASKS`. Raises ApiError."""
+    return _scored(opened, environment, version, lambda _: False)
 
 
-def _scored(opened: Api, environment: str, version: str) -> Scored:
-    first = page = opened.scorecard(environment, version, limit=AT_ONCE)
-    lines = list(page["tasks"])
-    while page["next"] is not None and len(lines) < MOST_TASKS:
-        page = opened.scorecard(environment, version, after=page["next"], limit=AT_ONCE)
-        lines += page["tasks"]
-    return Scored(first, lines, page["next"] is None)
+def scored_until(opened: Api, environment: str, version: str, task: str | None, more: int) -> Scored:
+    """The same, read as far as `task` and `more` lines behind it, from the worst on. Raises ApiError."""
+
+    def enough(lines: list[Json]) -> bool:
+        at = 0 if task is None else next((at for at, line in enumerate(lines) if line["task"] == task), len(lines))
+        return at + more < len(lines)
+
+    return _scored(opened, environment, version, enough)
+
+
+def _scored(opened: Api, environment: str, version: str, enough: Callable[[list[Json]], bool]) -> Scored:
+    pages: list[Json] = held(f"scored {environment}@{version}", lambda: [opened.scorecard(environment, version, limit=AT_ONCE)])
+    lines = [line for page in pages for line in page["tasks"]]
+    while pages[-1]["next"] is not None and len(lines) < MOST_TASKS and not enough(lines):
+        pages.append(opened.scorecard(environment, version, after=pages[-1]["next"], limit=AT_ONCE))
+        lines += pages[-1]["tasks"]
+    return Scored(pages[0], lines, pages[-1]["next"] is None)
 
 
 def newest(opened: Api) -> dict[tuple[str, str], Json]:
@@ -59,9 +61,15 @@ def _newest(opened: Api) -> dict[tuple[str, str], Json]:
     return by_version
 
 
-def probe(opened: Api, key: str) -> Json:
-    """A probe as it stands. Raises ApiError."""
-    found: Json = held(f"probe {key}", lambda: opened.probe(key))
+def newest_of(opened: Api, environment: str, version: str) -> Json | None:
+    """The newest probe of a version that this project asked for, as it stands. Raises ApiError."""
+    found: Json | None = held(f"newest {environment}@{version}", lambda: _newest_of(opened, environment, version))
+    return found
+
+
+def _newest_of(opened: Api, environment: str, version: str) -> Json | None:
+    last = next(opened.probes(environment=environment, version=version, most=1), None)
+    found: Json | None = None if last is None else opened.probe(last["id"])
     return found
 
 
@@ -72,22 +80,9 @@ def versions(opened: Api, environment: str) -> list[str]:
 
 
 def report(opened: Api, key: str, task: str) -> Json | None:
-    """What the probe `key` says of a task; None where it says nothing. Raises ApiError."""
-    found: Json | None = held(f"report {key} {task}", lambda: _report(opened, key, task))
+    """What the probe `key` says of a task; None where it says nothing yet. Raises ApiError."""
+    found: Json | None = held(f"report {key} {task}", lambda: opened.probed_task(key, task)["report"])
     return found
-
-
-def _report(opened: Api, key: str, task: str) -> Json | None:
-    after: str | None = None
-    while True:
-        page = opened.probed_tasks(key, after=after, limit=REPORTS_AT_ONCE)
-        for one in page["tasks"]:
-            if one["task"] == task:
-                said: Json | None = one["report"]
-                return said
-        after = page["next"]
-        if after is None:
-            return None
 
 
 def state(opened: Api, environment: str, version: str, task: str | None = None) -> Json | None:

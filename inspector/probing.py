@@ -168,15 +168,15 @@ def _probed(session: Session, held: Work, said: TaskReport) -> None:
     assert held.task_id is not None, "a listing has no report of a task"
     probe_work.close(session, held, [outcome.value for outcome in said.outcomes], msgspec.json.encode(said))
     probe_work.spend(session, held.probe, max(0.0, said.cpu_s), max(0.0, said.wall_s))
-    probe_work.remember(session, [held.id])
-    _keep_within_budget(session, held.probe)
+    probe = probes.find(session, None, held.probe)
+    probe_work.remember(session, probe.environment_version, [held.id])
+    _keep_within_budget(session, probe)
     if Outcome.UNSOLVABLE not in said.outcomes:
-        _act(session, probes.find(session, None, held.probe), [(held.task_id, said)])
+        _act(session, probe, [(held.task_id, said)])
     _finish_where_all_is_closed(session, held.probe)
 
 
-def _keep_within_budget(session: Session, probe_id: UUID) -> None:
-    probe = probes.find(session, None, probe_id)
+def _keep_within_budget(session: Session, probe: Probe) -> None:
     spent = [
         f"the budget of {budget:g} s {what} is spent"
         for what, budget, used in zip(("of CPU", "on the clock"), probe.asked.budget, probe.spent, strict=True)
@@ -184,13 +184,13 @@ def _keep_within_budget(session: Session, probe_id: UUID) -> None:
     ]
     if not spent:
         return
-    if waiting := [(held, held.task) for held in probe_work.drop_waiting(session, probe_id) if held.task is not None]:
+    if waiting := [(held, held.task) for held in probe_work.drop_waiting(session, probe.id) if held.task is not None]:
         reports = [msgspec.json.encode(unassessed(task, spent[0])) for _, task in waiting]
         dropped = [held for held, _ in waiting]
         probe_work.close_all(session, dropped, [Outcome.NOT_ASSESSED.value], reports)
-        probe_work.spend(session, probe_id, 0.0, 0.0, closed=len(dropped))
-        probe_work.remember(session, [held.id for held in dropped])
-        probe_work.add_note(session, probe_id, spent[0])
+        probe_work.spend(session, probe.id, 0.0, 0.0, closed=len(dropped))
+        probe_work.remember(session, probe.environment_version, [held.id for held in dropped])
+        probe_work.add_note(session, probe.id, spent[0])
 
 
 def _finish_where_all_is_closed(session: Session, probe_id: UUID) -> None:
@@ -210,6 +210,7 @@ def _settle_unsolvable(session: Session, probe: Probe) -> None:
         for (held, *_), before, after in zip(rows, (one for _, one in said), judged, strict=True):
             if after is not before:
                 probe_work.rewrite(session, held, [outcome.value for outcome in after.outcomes], msgspec.json.encode(after))
+        probe_work.remember(session, probe.environment_version, [held for held, *_ in rows])
         for note in notes:
             probe_work.add_note(session, probe.id, showable(note, limit=1000))
         said = [(task_id, after) for (task_id, _), after in zip(said, judged, strict=True)]

@@ -10,7 +10,7 @@ from dashboard.components.listing import listing
 from dashboard.components.sheet import sheet
 from dashboard.probed import Json, Scored
 from dashboard.shapes import Cell, Listing, ListRow, Section
-from dashboard.wording import changes, outcomes, reports, values, versions
+from dashboard.wording import changes, reports, values, versions
 from inspector.client.http import ApiError
 
 PAGE = 25
@@ -38,6 +38,7 @@ class Shown(NamedTuple):
     kind: str
     heads: list[str]
     rows: list[ListRow]
+    all: int  # rows that there are
     said: str  # what it is sorted by
 
 
@@ -52,8 +53,9 @@ def told() -> Told:
     other = against()
     try:
         state = probed.state(opened, environment, version) or {}
-        beside = probed.scored(opened, environment, other) if other else None
-        return Told(probed.scored(opened, environment, version), state, beside)
+        if other is None:
+            return Told(probed.scored_until(opened, environment, version, looked_at(KEY, st.query_params.get("task")), PAGE), state, None)
+        return Told(probed.scored(opened, environment, version), state, probed.scored(opened, environment, other))
     except ApiError as error:
         session.stop(error)
 
@@ -62,14 +64,14 @@ def shown(found: Told) -> Shown:
     """The tasks, or what changed since the version beside it."""
     title = versions.title(line, found.state, found.scored.card)
     if found.against is None:
-        rows = [versions.task(one) for one in outcomes.tasks(found.scored.lines)]
-        whole = found.scored.whole
-        return Shown(title, "tasks", ["task", "outcomes", "probed"], rows, "worst first" if whole else f"the worst of the first {len(rows):,}")
+        rows = [versions.task(one) for one in found.scored.lines]
+        return Shown(title, "tasks", ["task", "outcomes", "probed"], rows, found.scored.card["probed"], "worst first")
     between = changes.between(found.against.lines, found.scored.lines)
     other = values.shown(str(against()))
     title = Cell(f"{title.text} beside {other}", "", chips=list(changes.counted(between)))
-    part = "" if found.scored.whole and found.against.whole else f", of the first {probed.MOST_TASKS:,} of each"
-    return Shown(title, "changes", ["change", "task", other, values.shown(version)], [versions.change(one) for one in between], changes.MEANING + part)
+    part = "" if found.scored.whole and found.against.whole else f", of the worst {probed.MOST_TASKS:,} of each"
+    rows = [versions.change(one) for one in between]
+    return Shown(title, "changes", ["change", "task", other, values.shown(version)], rows, len(rows), changes.MEANING + part)
 
 
 def choose(task: str | None) -> None:
@@ -116,7 +118,7 @@ def beside() -> None:
         )
 
 
-def pages(keys_of_rows: list[str], at: int, said: str) -> None:
+def pages(keys_of_rows: list[str], at: int, list_: Shown) -> None:
     """Where in the list this page is, and the others."""
     first = at // PAGE * PAGE
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -126,7 +128,7 @@ def pages(keys_of_rows: list[str], at: int, said: str) -> None:
         if first + PAGE < len(keys_of_rows):
             st.button("Next page", key="next page", shortcut=keys.ENVIRONMENT["next page"], on_click=turn_to, args=(keys_of_rows[first + PAGE],))
     if keys_of_rows:
-        st.caption(f"{first + 1:,} to {min(first + PAGE, len(keys_of_rows)):,} of {len(keys_of_rows):,} · J K move · {said}")
+        st.caption(f"{first + 1:,} to {min(first + PAGE, len(keys_of_rows)):,} of {list_.all:,} · J K move · {list_.said}")
 
 
 def bar() -> None:
@@ -143,8 +145,7 @@ def bar() -> None:
 def newest() -> Json | None:
     """The newest probe of this version that the project asked for."""
     try:
-        last = probed.newest(opened).get((environment, version))
-        return None if last is None else probed.probe(opened, last["id"])
+        return probed.newest_of(opened, environment, version)
     except ApiError as error:
         if error.status == 403:  # an admin has no probes of its own
             return None
@@ -176,7 +177,7 @@ def page() -> None:
     left, right = st.columns([1.55, 1], gap="medium")
     with left:
         listing(Listing(list_.kind, list_.title, list_.heads, list_.rows[first : first + PAGE], NOTHING), task, key=KEY)
-        pages(names, at, list_.said)
+        pages(names, at, list_)
     with right:
         bar()
         probe_panel.panel(opened, environment, version, newest(), task)

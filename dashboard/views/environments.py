@@ -50,14 +50,6 @@ def newest() -> dict[tuple[str, str], Any]:
         session.stop(error)
 
 
-def card(line: dict[str, Any]) -> probed.Json | None:
-    """Of one version; the list stands without it."""
-    try:
-        return probed.card(opened, line["environment"], line["version"])
-    except ApiError:
-        return None
-
-
 def heading() -> None:
     """What this is, and the ways elsewhere."""
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -94,7 +86,7 @@ st.session_state["version-chosen"] = at
 if at and "go-version" in st.session_state:
     st.switch_page(session.ENVIRONMENT_PAGE, query_params=versions.parameters(lines[at]))
 probes = newest()
-rows = [versions.row(line, card(line), probes.get((line["environment"], line["version"]))) for line in lines.values()]
+rows = [versions.row(line, probes.get((line["environment"], line["version"]))) for line in lines.values()]
 empty = "No environment version was posted or declared here.\nRegister one: inspector environments register PATH --name team/name --version V"
 listing(Listing("versions", Cell(), HEADS, rows, empty), at, key=KEY)
 if rows or st.query_params.get("after"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from dashboard.shapes import Chip
@@ -78,11 +78,6 @@ def _cost(probe: Json) -> str:
 
 def _of(budget: float | None) -> str:
     return "" if budget is None else f"of {budget:g} "
-
-
-def tasks(lines: Sequence[Json]) -> list[Json]:
-    """Lines of a scorecard, worst first."""
-    return sorted(lines, key=lambda line: (gravest(line["outcomes"]), natural(line["task"])))
 
 
 def natural(name: str) -> list[tuple[int, str]]:

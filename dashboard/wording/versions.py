@@ -18,13 +18,13 @@ def parameters(line: Json) -> dict[str, str]:
     return {"name": line["environment"], "version": line["version"]}
 
 
-def row(line: Json, card: Json | None, newest: Json | None, now: datetime | None = None) -> ListRow:
+def row(line: Json, newest: Json | None, now: datetime | None = None) -> ListRow:
     """A version: its state, what its tasks came to, and the newest probe."""
     owned = "owned here" if line["owner"] else "declared" if line["declared"] else "not declared"
-    told = Cell(chips=outcomes.counted(card["counts"]), note=outcomes.probed(card["probed"])) if card else Cell("its scorecard cannot be read", tone="none")
+    told = Cell(chips=outcomes.counted(line["counts"]), note=outcomes.probed(line["probed"]))
     return ListRow(
         key=place(line),
-        cells=[Cell(standing(line), tone=outcomes.STATES.get(line["state"], "")), Cell(environment(line), owned), told, _probed(card, newest, now)],
+        cells=[Cell(standing(line), tone=outcomes.STATES.get(line["state"], "")), Cell(environment(line), owned), told, _probed(line, newest, now)],
         address=f"/environment?{urlencode(parameters(line))}",
     )
 
@@ -34,12 +34,12 @@ def place(line: Json) -> str:
     return f"{line['environment']}@{line['version']}"
 
 
-def _probed(card: Json | None, newest: Json | None, now: datetime | None) -> Cell:
+def _probed(line: Json, newest: Json | None, now: datetime | None) -> Cell:
     if newest is not None:
         going = newest["state"] in outcomes.GOES_ON
         return Cell(f"{newest['state']}, {outcomes.done(newest)}" if going else newest["state"], outcomes.when(newest, now))
-    if card and card["tasks"]:
-        return Cell("probed", ago(card["tasks"][0]["probed_at"], now))
+    if line["probed_at"]:
+        return Cell("probed", ago(line["probed_at"], now))
     return Cell("never", tone="none")
 
 

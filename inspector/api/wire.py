@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -246,6 +246,9 @@ class EnvironmentLine(msgspec.Struct, frozen=True, kw_only=True):
     sampling_weight: float | None
     declared: bool
     owner: bool
+    probed: int  # tasks
+    counts: Mapping[str, int]  # how many of them have each outcome; a task may have several
+    probed_at: datetime | None  # the last of them
 
 
 class EnvironmentPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,9 +268,6 @@ class StandingAnswer(Answer, frozen=True, kw_only=True):
     declaration: Declaration
     task: str | None = None
     sampling_weight: float | None = None
-
-
-class StateRequest(Request, frozen=True, kw_only=True):
     audit_rate: float = 0.0  # the share of its groups that the service is to be shown at least
     standing: StandingOn | None = None  # what the state that holds for all rests on
     changes: list[StateChange] = []  # of it, the newest first
@@ -293,15 +293,18 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
     author: str
     note: str
     changed_at: datetime
+
+
+class StateRequest(Request, frozen=True, kw_only=True):
     """A person's quarantine or release."""
 
     state: State
     note: Note
     sampling_weight: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    hold: bool | None = None  # whether no evidence may change it until somebody sets a state without; None: whatever is not `active`
 
 
 class StateAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    hold: bool | None = None  # whether no evidence may change it until somebody sets a state without; None: whatever is not `active`
     """What stands now, and how many projects were told."""
 
     environment: str

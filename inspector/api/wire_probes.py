@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -39,6 +39,7 @@ class PackageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str | None
     content_version: str | None  # None until a worker has read it
     verifier_digest: str | None
+    put_at: datetime
 
 
 class BudgetOfProbe(Request, frozen=True, kw_only=True):
@@ -139,7 +140,8 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
     content_version: str | None
     verifier_digest: str | None
     probed: int  # tasks
-    counts: dict[str, int]  # how many of them have each outcome
+    counts: Mapping[str, int]  # how many of them have each outcome
+    probed_at: datetime | None  # the last of them
     hints: msgspec.Raw  # of the lint; for the project that registered the version
-    tasks: list[ScoreLine]
+    tasks: list[ScoreLine]  # worst first
     next: str | None

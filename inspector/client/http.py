@@ -230,13 +230,17 @@ class Api:
         """Say of which uploaded tar a version is made: {artifact, face, entry?, dataset?}."""
         return self.put(f"{_place(environment, version, None)}/package", package)
 
-    def scorecard(self, environment: str, version: str, *, after: str | None = None, limit: int = 200) -> Json:
-        """What was last said of each task of a version by its probes, one page of tasks, with counts of all."""
-        return self.get(f"{_place(environment, version, None)}/scorecard", after=after, limit=limit)
+    def package(self, environment: str, version: str) -> Json:
+        """What a version is made of."""
+        return self.get(f"{_place(environment, version, None)}/package")
 
-    def probes(self, *, most: int | None = None, after: str | None = None) -> Iterator[Json]:
-        """The probes that this project asked for, newest first."""
-        return self.pages("/v1/probes", "probes", after=after, most=most)
+    def scorecard(self, environment: str, version: str, *, outcome: str | None = None, after: str | None = None, limit: int = 200) -> Json:
+        """What was last said of each task of a version by its probes, or of those of one outcome: one page of tasks, worst first, with counts of all."""
+        return self.get(f"{_place(environment, version, None)}/scorecard", outcome=outcome, after=after, limit=limit)
+
+    def probes(self, *, environment: str | None = None, version: str | None = None, most: int | None = None, after: str | None = None) -> Iterator[Json]:
+        """The probes that this project asked for, of all versions or of one, newest first."""
+        return self.pages("/v1/probes", "probes", after=after, most=most, environment=environment, version=version)
 
     def probe(self, probe: str) -> Json:
         """A probe as it stands."""
@@ -245,6 +249,10 @@ class Api:
     def probed_tasks(self, probe: str, *, after: str | None = None, limit: int = 50) -> Json:
         """One page of a probe's tasks with their reports, in the order of the version's tasks."""
         return self.get(f"/v1/probes/{_part(probe)}/tasks", after=after, limit=limit)
+
+    def probed_task(self, probe: str, task: str) -> Json:
+        """One of its tasks with its report."""
+        return self.get(f"/v1/probes/{_part(probe)}/tasks/{_part(task)}")
 
     def start_probe(self, environment: str, version: str, wanted: Json) -> Json:
         """Ask for a probe: {depth, tasks?, budget?, priority}."""

@@ -9,6 +9,7 @@ import msgspec
 from sqlmodel import Session
 
 from inspector.errors import Unknown
+from inspector.store.packages import Scores, scores_of
 from inspector.store.session import driver
 from inspector.task import UNDECLARED, Declaration, State
 
@@ -30,6 +31,7 @@ class EnvironmentSummary(NamedTuple):
     sampling_weight: float | None
     declared: bool
     owner: bool
+    scores: Scores
 
 
 def ensure(session: Session, project: int, names: Iterable[EnvironmentName]) -> dict[EnvironmentName, int]:
@@ -257,11 +259,12 @@ def page(session: Session, project: int, after: int, limit: int) -> Sequence[Env
     rows = (
         driver(session)
         .execute(
-            "SELECT v.id, v.environment, v.version, v.state, v.sampling_weight, v.declaration IS NOT NULL, p.owner FROM project_environment p"
-            " JOIN environment_version v ON v.id = p.environment_version WHERE (p.project, p.environment_version) > (%s, %s) AND p.project <= %s"
+            "SELECT v.id, v.environment, v.version, v.state, v.sampling_weight, v.declaration IS NOT NULL, p.owner,"
+            " coalesce(k.probed, 0), k.counts, k.probed_at FROM project_environment p JOIN environment_version v ON v.id = p.environment_version"
+            " LEFT JOIN package k ON k.environment_version = v.id WHERE (p.project, p.environment_version) > (%s, %s) AND p.project <= %s"
             " ORDER BY p.project, p.environment_version LIMIT %s",  # a range: see trajectories._between
             (project, after, project, limit),
         )
         .fetchall()
     )
-    return [EnvironmentSummary(i, e, v, State(s), w, d, o) for i, e, v, s, w, d, o in rows]
+    return [EnvironmentSummary(i, e, v, State(s), w, d, o, scores_of(*scores)) for i, e, v, s, w, d, o, *scores in rows]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 from sqlmodel import Session
 
 from inspector.errors import Conflict, Unknown
@@ -20,6 +24,14 @@ class Package(NamedTuple):
     dataset: str | None = None  # a file inside it
 
 
+class Scores(NamedTuple):
+    """How many tasks of a version were probed, and have each outcome; a task may have several."""
+
+    probed: int
+    counts: Mapping[str, int]
+    probed_at: datetime | None  # the last of them
+
+
 class Registered(NamedTuple):
     """A package as it is known."""
 
@@ -30,6 +42,11 @@ class Registered(NamedTuple):
     verifier_digest: str | None
     one_verifier: bool  # of all its tasks
     hints: bytes | None  # of the lint, JSON
+    put_at: datetime
+    scores: Scores
+
+
+NO_SCORES = Scores(0, {}, None)
 
 
 def put(session: Session, environment_version: int, project: int, package: Package) -> bool:
@@ -51,15 +68,20 @@ def of(session: Session, environment_version: int) -> Registered:
     row = (
         driver(session)
         .execute(
-            "SELECT encode(sha256, 'hex'), face, entry, dataset, project, uuid, content_version, verifier_digest, one_verifier, hints"
-            " FROM package JOIN project ON project.id = package.project WHERE environment_version = %s",
+            "SELECT encode(sha256, 'hex'), face, entry, dataset, project, uuid, content_version, verifier_digest, one_verifier, hints, put_at,"
+            " probed, counts, probed_at FROM package JOIN project ON project.id = package.project WHERE environment_version = %s",
             (environment_version,),
         )
         .fetchone()
     )
     if row is None:
         raise Unknown("package of environment version", environment_version)
-    return Registered(Package(*row[:4]), *row[4:])
+    return Registered(Package(*row[:4]), *row[4:11], scores_of(*row[11:]))
+
+
+def scores_of(probed: int, counts: bytes | None, probed_at: datetime | None) -> Scores:
+    """As they are stored."""
+    return Scores(probed, msgspec.json.decode(counts, type=dict[str, int]) if counts else {}, probed_at)
 
 
 def owner_of(session: Session, environment_version: int) -> int | None:
@@ -74,4 +96,17 @@ def learn(session: Session, environment_version: int, content_version: str, veri
         "UPDATE package SET content_version = %s, verifier_digest = %s, hints = %s, one_verifier = %s"
         " WHERE environment_version = %s AND content_version IS NULL",
         (content_version, verifier_digest, hints, one_verifier, environment_version),
+    )
+
+
+def count(session: Session, environment_version: int, more: Counter[str], fewer: Counter[str], new: int) -> None:
+    """Tasks of a version have these outcomes from now on and those no more; `new` ones had none. Its lock is to be held."""
+    connection = driver(session)
+    row = connection.execute("SELECT counts FROM package WHERE environment_version = %s", (environment_version,)).fetchone()
+    known = Counter(msgspec.json.decode(row[0], type=dict[str, int]) if row and row[0] else {})
+    known.update(more)
+    known.subtract(fewer)
+    connection.execute(
+        "UPDATE package SET counts = %s, probed = probed + %s, probed_at = clock_timestamp() WHERE environment_version = %s",
+        (msgspec.json.encode({outcome: tasks for outcome, tasks in sorted(known.items()) if tasks}), new, environment_version),
     )

@@ -5,14 +5,17 @@ Whoever needs several rows takes a work first, then its probe; and nobody waits 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
 from sqlmodel import Session
 
 from inspector.errors import Conflict, Unknown
-from inspector.store.probes import OVER, ProbeState
+from inspector.store import environments, packages
+from inspector.store.probes import OVER, ProbeState, gravity
 from inspector.store.session import driver
 
 MOST_CLAIMS = 3  # of one work; a task that ended so many workers is given up
@@ -146,12 +149,27 @@ def add_note(session: Session, probe: UUID, note: str) -> None:
     driver(session).execute("UPDATE probe SET note = left(concat_ws(E'\\n', nullif(note, ''), %s::text), 10000) WHERE id = %s", (note, probe))
 
 
-def remember(session: Session, works: Sequence[int]) -> None:
-    """What these works say of their tasks is the latest, but where one says nothing and an earlier one did."""
-    driver(session).execute(
-        "UPDATE task t SET probed = w.id FROM probe_work w WHERE w.id = ANY(%s) AND t.id = w.task AND (t.probed IS NULL OR w.outcomes <> '{not_assessed}')",
-        (list(works),),
+def remember(session: Session, environment_version: int, works: Sequence[int]) -> None:
+    """What these works say of their tasks is the latest, but where one says nothing and an earlier one did; the version's counts follow."""
+    environments.lock(session, environment_version)  # of two that count at once one waits
+    rows = (
+        driver(session)
+        .execute(
+            "SELECT t.id, w.id, w.outcomes, t.outcomes FROM probe_work w JOIN task t ON t.id = w.task LEFT JOIN probe_work o ON o.id = t.probed"
+            " WHERE w.id = ANY(%s) AND (o.id IS NULL OR o.id = w.id OR (w.closed_at >= o.closed_at AND w.outcomes <> '{not_assessed}'))",
+            (list(works),),
+        )
+        .fetchall()
     )
+    if rows:
+        tasks, said, outcomes, before = zip(*rows, strict=True)
+        driver(session).execute(
+            "UPDATE task t SET probed = w.id, outcomes = w.outcomes, gravity = a.gravity"
+            " FROM unnest(%s::bigint[], %s::bigint[], %s::int[]) AS a(task, work, gravity)"
+            " JOIN probe_work w ON w.id = a.work WHERE t.id = a.task",
+            (list(tasks), list(said), [gravity(each) for each in outcomes]),
+        )
+        packages.count(session, environment_version, Counter(chain(*outcomes)), Counter(chain(*filter(None, before))), before.count(None))
 
 
 def assessed(session: Session, probe: UUID) -> int:

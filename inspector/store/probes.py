@@ -36,6 +36,20 @@ class ProbeState(StrEnum):
     FAILED = "failed"  # its tasks could not be listed
 
 
+WORST_FIRST = (
+    "exploitable",
+    "trivially_passable",
+    "unsolvable",
+    "flaky",
+    "weak_verifier",
+    "false_rejecting",
+    "not_reproduced",
+    "inconclusive",
+    "not_assessed",
+    "sound",
+)
+ROOM = 100  # more than a task has outcomes
+SCAN = 500  # tasks that one page of a scorecard looks at for those of one outcome
 OVER = (ProbeState.DONE, ProbeState.CANCELLED, ProbeState.FAILED)
 
 
@@ -84,14 +98,28 @@ class TaskOfProbe(NamedTuple):
     report: bytes | None  # JSON
 
 
+class Place(NamedTuple):
+    """Where a task stands in the scorecard of its version."""
+
+    gravity: int
+    id: int
+
+
 class Latest(NamedTuple):
     """What the last probe that could say something said of a task."""
 
-    id: int  # where it stands in the list
+    place: Place
     task: str
     outcomes: Sequence[str]
     probe: UUID
     probed_at: datetime
+
+
+class Gravest(NamedTuple):
+    """One page of a scorecard."""
+
+    tasks: list[Latest]
+    last: Place | None  # how far was looked; None where nothing is behind it
 
 
 class Said(NamedTuple):
@@ -101,6 +129,7 @@ class Said(NamedTuple):
     probe: UUID
 
 
+_NEWEST = UUID(int=2**128 - 1)  # and newer
 _PROBE = (
     "SELECT p.id, p.project, p.environment_version, v.environment, v.version, p.depth, p.tasks, p.priority, p.cpu_s, p.wall_s, p.spent_cpu_s, p.spent_wall_s,"
     " p.state, p.total, p.closed, p.note, p.asked_at, p.began_at, p.ended_at FROM probe p JOIN environment_version v ON v.id = p.environment_version"
@@ -128,11 +157,22 @@ def find(session: Session, project: int | None, probe: UUID, *, lock: bool = Fal
     return _probe(row)
 
 
+def of_version(session: Session, project: int, environment_version: int, after: UUID | None, limit: int) -> list[Probe]:
+    """The probes of one version that this project asked for, newest first, behind `after`."""
+    rows = (
+        "SELECT * FROM probe WHERE (environment_version, project) >= (%s, %s) AND (environment_version, project, id) < (%s, %s, %s)"
+        " ORDER BY environment_version DESC, project DESC, id DESC LIMIT %s"  # see trajectories._between
+    )
+    query = _PROBE.replace("FROM probe p", f"FROM ({rows}) p") + " ORDER BY p.id DESC"
+    place = (environment_version, project)
+    return [_probe(row) for row in driver(session).execute(query, (*place, *place, after or _NEWEST, limit)).fetchall()]
+
+
 def page(session: Session, project: int, after: UUID | None, limit: int) -> list[Probe]:
     """The probes that this project asked for, newest first, behind `after`."""
     rows = "SELECT * FROM probe WHERE project >= %s AND (project, id) < (%s, %s) ORDER BY project DESC, id DESC LIMIT %s"  # see trajectories._between
     query = _PROBE.replace("FROM probe p", f"FROM ({rows}) p") + " ORDER BY p.id DESC"
-    return [_probe(row) for row in driver(session).execute(query, (project, project, after or UUID(int=2**128 - 1), limit)).fetchall()]
+    return [_probe(row) for row in driver(session).execute(query, (project, project, after or _NEWEST, limit)).fetchall()]
 
 
 def _probe(row: Sequence[object]) -> Probe:
@@ -171,26 +211,50 @@ def under_way(session: Session, environment_version: int) -> bool:
     return row is not None and bool(row[0])
 
 
-def latest(session: Session, environment_version: int, after: int, limit: int) -> list[Latest]:
-    """What was last said of each task of a version that was probed, in the order of their ids."""
-    rows = driver(session).execute(
-        "SELECT t.id, t.task, w.outcomes, w.probe, w.closed_at FROM task t JOIN probe_work w ON w.id = t.probed"
-        " WHERE t.environment_version = %s AND t.id > %s AND t.probed IS NOT NULL ORDER BY t.id LIMIT %s",
-        (environment_version, after, limit),
+def task_of(session: Session, probe: Probe, task: str) -> TaskOfProbe:
+    """One of its tasks. Raises Unknown."""
+    row = (
+        driver(session)
+        .execute(
+            "SELECT w.id, t.task, w.closed_at IS NULL AND w.until > clock_timestamp(), w.outcomes, w.report FROM task t JOIN probe_work w ON w.task = t.id"
+            " WHERE t.environment_version = %s AND t.task = %s AND w.probe = %s",
+            (probe.environment_version, task, probe.id),
+        )
+        .fetchone()
     )
-    return [Latest(*row) for row in rows.fetchall()]
+    if row is None:
+        raise Unknown("task", task)
+    return TaskOfProbe(*row)
 
 
-def latest_counts(session: Session, environment_version: int) -> tuple[int, dict[str, int]]:
-    """(tasks of a version that were probed, how many have each outcome)."""
-    connection = driver(session)
-    [probed] = connection.execute("SELECT count(*) FROM task WHERE environment_version = %s AND probed IS NOT NULL", (environment_version,)).fetchone() or (0,)
-    rows = connection.execute(
-        "SELECT outcome, count(*) FROM task t JOIN probe_work w ON w.id = t.probed, unnest(w.outcomes) AS outcome WHERE t.environment_version = %s"
-        " GROUP BY 1 ORDER BY 1",
-        (environment_version,),
+def gravity(outcomes: Sequence[str]) -> int:
+    """What tasks are sorted by: the gravest outcome, and of equal ones more outcomes; the lower the worse."""
+    return min(map(WORST_FIRST.index, outcomes), default=len(WORST_FIRST)) * ROOM - len(outcomes)
+
+
+def gravest(session: Session, environment_version: int, after: Place | None, limit: int, outcome: str | None = None) -> Gravest:
+    """What was last said of the tasks of a version that were probed, worst first, behind `after`; of those of one outcome where it is given."""
+    scan = limit if outcome is None else SCAN
+    rows = (
+        driver(session)
+        .execute(
+            "WITH looked AS MATERIALIZED (SELECT gravity, id, task, outcomes, probed FROM task WHERE environment_version >= %s AND environment_version <= %s"
+            " AND (environment_version, gravity, id) > (%s, %s, %s) AND probed IS NOT NULL ORDER BY environment_version, gravity, id LIMIT %s)"
+            " SELECT l.gravity, l.id, l.task, l.outcomes, w.probe, w.closed_at FROM looked l JOIN probe_work w ON w.id = l.probed ORDER BY l.gravity, l.id",
+            (environment_version, environment_version, environment_version, *(after or Place(-ROOM, 0)), scan),
+        )
+        .fetchall()
     )
-    return int(probed), dict(rows.fetchall())
+    found = [Latest(Place(gravity, id_), *others) for gravity, id_, *others in rows]
+    shown = [one for one in found if outcome is None or outcome in one.outcomes]
+    if len(shown) >= limit:
+        return Gravest(shown[:limit], shown[limit - 1].place)
+    return Gravest(shown, found[-1].place if len(found) == scan and _goes_on(found[-1], outcome) else None)
+
+
+def _goes_on(last: Latest, outcome: str | None) -> bool:
+    """Whether a task behind this one may have the outcome: its own is the gravest that it may have there, or one that is graver than it."""
+    return outcome is None or last.place.gravity <= WORST_FIRST.index(outcome) * ROOM
 
 
 def said(session: Session, tasks: Iterable[int]) -> dict[int, Said]:

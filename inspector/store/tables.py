@@ -115,7 +115,7 @@ class TaskRow(SQLModel, table=True):
     __table_args__ = (
         Index("task_name", "environment_version", "task", unique=True),
         Index("task_not_active", "environment_version", "id", postgresql_where=text("state <> 'active'")),
-        Index("task_probed", "environment_version", "id", postgresql_where=text("probed IS NOT NULL")),
+        Index("task_gravest", "environment_version", "gravity", "id", postgresql_where=text("probed IS NOT NULL")),
     )
 
     id: int | None = Field(default=None, sa_column=_identity())
@@ -126,6 +126,8 @@ class TaskRow(SQLModel, table=True):
     sampling_weight: float | None = Field(default=None, sa_column=_column(Double, null=True))
     exploits: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))  # confirmed ones
     probed: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # the work of the last probe that could say something of it
+    outcomes: list[str] | None = Field(default=None, sa_column=_column(ARRAY(Text), null=True))  # that it said
+    gravity: int | None = Field(default=None, sa_column=_column(SmallInteger, null=True))  # of them: the lower the worse
 
 
 class ProjectTaskRow(SQLModel, table=True):
@@ -657,6 +659,9 @@ class PackageRow(SQLModel, table=True):
     verifier_digest: str | None = Field(default=None, sa_column=_column(Text, null=True))
     one_verifier: bool = Field(default=False, sa_column=_column(Boolean, server_default="false"))  # of all its tasks
     hints: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # of the lint
+    probed: int = Field(default=0, sa_column=_column(Integer, server_default="0"))  # tasks
+    counts: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # of them by outcome, JSON
+    probed_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))  # the last of them
     put_at: datetime | None = Field(default=None, sa_column=_now())
 
 
@@ -664,7 +669,11 @@ class ProbeRow(SQLModel, table=True):
     """A probe of an environment version, as it was asked for and as it stands."""
 
     __tablename__ = "probe"
-    __table_args__ = (Index("probe_newest", "project", "id"), Index("probe_open", "state", postgresql_where=text("ended_at IS NULL")))
+    __table_args__ = (
+        Index("probe_newest", "project", "id"),
+        Index("probe_by_version", "environment_version", "project", "id"),
+        Index("probe_open", "state", postgresql_where=text("ended_at IS NULL")),
+    )
 
     id: UUID = Field(sa_column=_column(Uuid, primary_key=True))  # of version 7: its order is that of asking
     project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))
@@ -715,6 +724,7 @@ class ProbeWorkRow(SQLModel, table=True):
     __table_args__ = (
         Index("probe_work_next", "due_at", "id", postgresql_where=text("closed_at IS NULL")),
         Index("probe_work_of", "probe", "id"),
+        Index("probe_work_by_task", "probe", "task"),
     )
 
     id: int | None = Field(default=None, sa_column=_identity())

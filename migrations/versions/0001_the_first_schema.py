@@ -299,11 +299,13 @@ def upgrade() -> None:
     sa.Column('sampling_weight', sa.Double(), nullable=True),
     sa.Column('exploits', sa.BigInteger(), server_default='0', nullable=False),
     sa.Column('probed', sa.BigInteger(), nullable=True),
+    sa.Column('outcomes', sa.ARRAY(sa.Text()), nullable=True),
+    sa.Column('gravity', sa.SmallInteger(), nullable=True),
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('task_not_active', 'task', ['environment_version', 'id'], unique=False, postgresql_where=sa.text("state <> 'active'"))
-    op.create_index('task_probed', 'task', ['environment_version', 'id'], unique=False, postgresql_where=sa.text('probed IS NOT NULL'))
+    op.create_index('task_gravest', 'task', ['environment_version', 'gravity', 'id'], unique=False, postgresql_where=sa.text('probed IS NOT NULL'))
     op.create_index('task_name', 'task', ['environment_version', 'task'], unique=True)
     op.create_table('login',
     sa.Column('sha256', sa.LargeBinary(), nullable=False),
@@ -406,6 +408,9 @@ def upgrade() -> None:
     sa.Column('verifier_digest', sa.Text(), nullable=True),
     sa.Column('one_verifier', sa.Boolean(), server_default='false', nullable=False),
     sa.Column('hints', sa.LargeBinary(), nullable=True),
+    sa.Column('probed', sa.Integer(), server_default='0', nullable=False),
+    sa.Column('counts', sa.LargeBinary(), nullable=True),
+    sa.Column('probed_at', sa.DateTime(timezone=True), nullable=True),
     sa.Column('put_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
     sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
     sa.ForeignKeyConstraint(['project'], ['project.id'], ),
@@ -434,6 +439,7 @@ def upgrade() -> None:
     sa.PrimaryKeyConstraint('id')
     )
     op.create_index('probe_newest', 'probe', ['project', 'id'], unique=False)
+    op.create_index('probe_by_version', 'probe', ['environment_version', 'project', 'id'], unique=False)
     op.create_index('probe_open', 'probe', ['state'], unique=False, postgresql_where=sa.text('ended_at IS NULL'))
     op.create_table('replay',
     sa.Column('id', sa.BigInteger(), sa.Identity(always=False), nullable=False),
@@ -472,6 +478,7 @@ def upgrade() -> None:
     )
     op.create_index('probe_work_next', 'probe_work', ['due_at', 'id'], unique=False, postgresql_where=sa.text('closed_at IS NULL'))
     op.create_index('probe_work_of', 'probe_work', ['probe', 'id'], unique=False)
+    op.create_index('probe_work_by_task', 'probe_work', ['probe', 'task'], unique=False)
     op.create_table('state_change',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=True),
@@ -584,12 +591,14 @@ def downgrade() -> None:
     op.drop_index('state_change_by_version', table_name='state_change')
     op.drop_table('state_change')
     op.drop_index('probe_work_of', table_name='probe_work')
+    op.drop_index('probe_work_by_task', table_name='probe_work')
     op.drop_index('probe_work_next', table_name='probe_work', postgresql_where=sa.text('closed_at IS NULL'))
     op.drop_table('probe_work')
     op.drop_index('replay_next', table_name='replay', postgresql_where=sa.text('closed_at IS NULL'))
     op.drop_table('replay')
     op.drop_index('probe_open', table_name='probe', postgresql_where=sa.text('ended_at IS NULL'))
     op.drop_index('probe_newest', table_name='probe')
+    op.drop_index('probe_by_version', table_name='probe')
     op.drop_table('probe')
     op.drop_table('package')
     op.drop_table('project_state')
@@ -602,7 +611,7 @@ def downgrade() -> None:
     op.drop_table('rollout_group')
     op.drop_table('login')
     op.drop_index('task_not_active', table_name='task', postgresql_where=sa.text("state <> 'active'"))
-    op.drop_index('task_probed', table_name='task', postgresql_where=sa.text('probed IS NOT NULL'))
+    op.drop_index('task_gravest', table_name='task', postgresql_where=sa.text('probed IS NOT NULL'))
     op.drop_index('task_name', table_name='task')
     op.drop_table('task')
     op.drop_index('run_newest', table_name='run')

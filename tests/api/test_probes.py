@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from inspector.probe.words import Evidence, Family, Outcome, Run, TaskReport
+from inspector.store import probes
 from inspector.store.session import driver, transaction
 from inspector.testing import envelope
 from tests.api.conftest import House
@@ -256,6 +257,110 @@ def test_trajectories_of_a_suspect_task_are_audited_again(registered: House) -> 
         assert [finding["check"] for finding in now["findings"]] == ["builtin/scored_by_a_verifier_that_a_probe_broke"]
 
 
+# --- scorecards ------------------------------------------------------------------------------------------------------
+
+GRADED = {
+    "a": (Outcome.SOUND,),
+    "b": (Outcome.WEAK_VERIFIER, Outcome.FLAKY),
+    "c": (Outcome.FLAKY,),
+    "d": (Outcome.EXPLOITABLE,),
+    "e": (Outcome.INCONCLUSIVE,),
+    "f": (Outcome.FLAKY,),
+}
+
+
+@pytest.fixture
+def graded(registered: House) -> House:
+    start(registered)
+    list_tasks(registered, *GRADED)
+    work_off(registered, **GRADED)
+    return registered
+
+
+def scored(house: House, **parameters: Any) -> list[str]:
+    """The tasks of a scorecard, page by page."""
+    tasks, after = [], None
+    while True:
+        page = house.get(f"{VERSION}/scorecard", **parameters, **({"after": after} if after else {})).json()
+        tasks += [one["task"] for one in page["tasks"]]
+        if (after := page["next"]) is None:
+            return tasks
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+def test_a_scorecard_comes_worst_first(graded: House, limit: int) -> None:
+    assert scored(graded, limit=limit) == ["d", "b", "c", "f", "e", "a"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+def test_a_scorecard_is_narrowed_to_one_outcome(graded: House, limit: int) -> None:
+    assert scored(graded, limit=limit, outcome="flaky") == ["b", "c", "f"]
+    assert scored(graded, limit=limit, outcome="weak_verifier") == ["b"]
+    assert scored(graded, limit=limit, outcome="unsolvable") == []
+    assert graded.get(f"{VERSION}/scorecard", outcome="bad").status_code == 422
+
+
+def test_a_narrowed_scorecard_goes_on_where_a_page_ended_and_reads_nothing_that_cannot_have_it(graded: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "SCAN", 2)
+    assert scored(graded, limit=50, outcome="weak_verifier") == ["b"]
+    assert scored(graded, limit=50, outcome="sound") == ["a"]
+    assert graded.get(f"{VERSION}/scorecard", outcome="exploitable").json()["next"] is None
+
+
+def test_every_outcome_has_a_place_in_the_order() -> None:
+    assert set(probes.WORST_FIRST) == set(Outcome)
+
+
+def test_counts_follow_what_was_said_last(graded: House) -> None:
+    start(graded, tasks=["a", "b", "c"])
+    list_tasks(graded, *GRADED)
+    work_off(graded, a=(Outcome.NOT_ASSESSED,), b=(Outcome.EXPLOITABLE,), c=(Outcome.SOUND,))
+    card = graded.get(f"{VERSION}/scorecard").json()
+    assert (card["probed"], card["counts"]) == (6, {"exploitable": 2, "flaky": 1, "inconclusive": 1, "sound": 2})
+    assert scored(graded) == ["b", "d", "f", "e", "a", "c"]
+    [line] = graded.get("/v1/environments").json()["environments"]
+    assert (line["probed"], line["counts"], line["probed_at"]) == (6, card["counts"], card["probed_at"])
+
+
+def test_counts_follow_what_is_said_of_tasks_once_all_of_the_probe_was_seen(registered: House) -> None:
+    start(registered)
+    list_tasks(registered, "a", "b", "c")
+    while (work := claim(registered)) is not None:
+        report(registered, work, task=msgspec.to_builtins(said(work["task"], Outcome.UNSOLVABLE, detail="OSError: the disk is gone")))
+    card = registered.get(f"{VERSION}/scorecard").json()
+    assert (card["probed"], card["counts"], [one["outcomes"] for one in card["tasks"]]) == (3, {"not_reproduced": 3}, [["not_reproduced"]] * 3)
+
+
+def test_a_version_without_a_package_has_an_empty_scorecard(house: House) -> None:
+    house.post(envelope(id="x", environment={"id": "acme/rows", "version": "1"}, task={"id": "a"}))
+    card = house.get(f"{VERSION}/scorecard").json()
+    assert (card["probed"], card["counts"], card["tasks"], card["probed_at"]) == (0, {}, [], None)
+    [line] = house.get("/v1/environments").json()["environments"]
+    assert (line["probed"], line["counts"], line["probed_at"]) == (0, {}, None)
+
+
+def test_one_task_of_a_probe_is_read_alone(registered: House) -> None:
+    probe = start(registered)
+    list_tasks(registered, "folder/a", "b")
+    report(registered, claim(registered), task=msgspec.to_builtins(said("folder/a", Outcome.FLAKY)))
+    one = registered.get(f"/v1/probes/{probe}/tasks/folder/a").json()
+    assert (one["task"], one["state"], one["outcomes"], one["report"]["task"]) == ("folder/a", "done", ["flaky"], "folder/a")
+    assert registered.get(f"/v1/probes/{probe}/tasks/b").json()["state"] == "waiting"
+    assert registered.get(f"/v1/probes/{probe}/tasks/c").status_code == 404
+
+
+def test_probes_of_one_version_are_listed_alone(registered: House) -> None:
+    made = [start(registered) for _ in range(3)]
+    place = {"environment": "acme/rows", "version": "1"}
+    assert registered.call("PUT", "/v1/environments/acme/rows/versions/2/package", {"artifact": SHA256}).status_code == 201
+    assert registered.call("POST", "/v1/environments/acme/rows/versions/2/probes", {}).status_code == 201
+    first = registered.get("/v1/probes", limit=2, **place).json()
+    second = registered.get("/v1/probes", limit=2, after=first["next"], **place).json()
+    assert [one["id"] for one in (*first["probes"], *second["probes"])] == made[::-1]
+    assert registered.get("/v1/probes", environment="acme/rows").json()["error"]["path"] == "query.version"
+    assert registered.get("/v1/probes", environment="acme/rows", version="3").status_code == 404
+
+
 # --- who may ----------------------------------------------------------------------------------------------------------
 
 
@@ -269,6 +374,14 @@ def test_a_version_that_was_probed_keeps_its_package(registered: House) -> None:
     again = registered.call("PUT", f"{VERSION}/package", {"artifact": SHA256})
     assert (again.status_code, again.json()["content_version"]) == (200, "c" * 64)
     assert registered.call("PUT", f"{VERSION}/package", {"artifact": other}).status_code == 409
+
+
+def test_a_package_is_shown_to_who_registered_it(registered: House) -> None:
+    shown = registered.get(f"{VERSION}/package", "acme-trainer").json()
+    assert (shown["artifact"], shown["face"], shown["entry"], shown["content_version"]) == (SHA256, "rows", "rows.jsonl", None)
+    registered.post(envelope(id="x", environment={"id": "acme/rows", "version": "1"}, task={"id": "a"}), holder="other-trainer")
+    assert registered.get(f"{VERSION}/scorecard", "other-reviewer").status_code == 200
+    assert registered.get(f"{VERSION}/package", "other-reviewer").status_code == 404
 
 
 def test_a_package_must_have_been_uploaded_by_this_project(registered: House) -> None:

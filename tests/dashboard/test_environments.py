@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from dashboard import keys, session
-from inspector.client.http import ApiError
+from dashboard import keys, probed, session
+from inspector.client.http import Api, ApiError
 from inspector.probe.words import Outcome
 from tests.dashboard import probing
 from tests.dashboard.house import EVIL
@@ -165,9 +165,22 @@ def test_every_button_that_acts_shows_its_key(pages, versions):
         assert told == {name: known[name] for name in told}
 
 
-def test_a_walk_through_the_list_asks_for_no_version_anew(pages, versions, monkeypatch):
+def test_the_list_asks_for_no_scorecard_of_any_version(pages, versions, monkeypatch):
+    monkeypatch.setattr("inspector.client.http.Api.scorecard", lambda *_, **__: (_ for _ in ()).throw(ApiError(503, "asked for")))
     app = pages(session.ENVIRONMENTS_PAGE)
-    monkeypatch.setattr("inspector.client.http.Api.scorecard", lambda *_, **__: (_ for _ in ()).throw(ApiError(503, "asked again")))
-    app.run()
     assert not app.exception
     assert rows(app, "versions")["acme/rows@1"]["cells"][2]["chips"]
+
+
+def test_a_version_is_read_as_far_as_it_is_shown(pages, versions, monkeypatch):
+    asked = []
+    read = Api.scorecard
+    monkeypatch.setattr(probed, "AT_ONCE", 2)
+    monkeypatch.setattr("inspector.client.http.Api.scorecard", lambda *given, **more: asked.append(more) or read(*given, **more))
+    with versions.api() as api:
+        monkeypatch.setattr(probed, "held", lambda _, ask: ask())
+        assert [line["task"] for line in probed.scored_until(api, *PLACE.values(), None, 1).lines] == ["sub", "mul"]
+        assert [line["task"] for line in probed.scored_until(api, *PLACE.values(), "odd", 1).lines] == ["sub", "mul", "odd", "add"]
+        assert len(asked) == 1 + 2
+        assert probed.scored(api, *PLACE.values()).whole
+        assert probed.report(api, probed.newest_of(api, *PLACE.values())["id"], "odd")["task"] == "odd"

@@ -9,7 +9,7 @@ from tests.dashboard import probing
 from tests.dashboard.house import EVIL, watched
 
 HOSTILE = "<img src=x onerror=alert(4)>"
-MANY = {f"task {at}": (Outcome.SOUND,) for at in range(28)} | {HOSTILE: (Outcome.EXPLOITABLE, Outcome.FLAKY)}
+MANY = {f"task {at:02}": (Outcome.SOUND,) for at in range(28)} | {HOSTILE: (Outcome.EXPLOITABLE, Outcome.FLAKY)}
 MOST_NODES = 700
 CHOSEN = ".ins-line.ins-chosen"
 
@@ -52,8 +52,8 @@ def test_a_version_is_found_opened_and_walked_by_keys(page):
     there(page, "Next page")
     assert page.locator(".ins-line[role=option]").count() == 25
     page.keyboard.press("j")
-    page.wait_for_url("**/environment?*task=task+0*")
-    page.wait_for_selector(".ins-sheet h4 >> text=task 0")
+    page.wait_for_url("**/environment?*task=task+00*")
+    page.wait_for_selector(".ins-sheet h4 >> text=task 00")
     page.keyboard.press("m")
     page.wait_for_selector(f"{CHOSEN} >> text=task 24")
     page.wait_for_function("document.querySelectorAll('.ins-line[role=option]').length === 4")

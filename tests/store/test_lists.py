@@ -15,6 +15,8 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector.store import decisions, environments, groups, look_backs, probe_work, probes, replays, reviews, runs, states, trajectories, triage, work
+from inspector.store.probes import SCAN as SCAN_TASKS
+from inspector.store.probes import Place
 from inspector.store.session import connect, driver, transaction
 from inspector.store.trajectories import SCAN, Filter
 
@@ -74,7 +76,7 @@ UPDATE probe SET state = 'running', ended_at = NULL WHERE id < '00000000-0000-00
 INSERT INTO task (environment_version, task) SELECT 1 + (n > {PROBES} / 2)::int, 'p' || n FROM generate_series(1, {PROBES}) n;
 INSERT INTO probe_work (probe, task, outcomes, report, closed_at)
  SELECT lpad(to_hex(1 + n / 1000), 32, '0')::uuid, {ROWS} + n, '{{sound}}', '{{}}', now() FROM generate_series(1, {PROBES}) n;
-UPDATE task t SET probed = w.id FROM probe_work w WHERE w.task = t.id;
+UPDATE task t SET probed = w.id, outcomes = w.outcomes, gravity = 899 FROM probe_work w WHERE w.task = t.id;
 INSERT INTO probe_work (probe, task, due_at, until) SELECT '{UUID(int=1)}', 1 + n, now() + interval '1 second' * n, now() - interval '1 hour' * (n % 2)
  FROM generate_series(1, {PROBES}) n;
 INSERT INTO replay (key, project, environment_version, task, state, posted, due_at, until, closed_at)
@@ -183,7 +185,10 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "probes": (lambda s: probes.page(s, OURS, None, LIMIT), "probe_newest", LIMIT),
     "probes, further on": (lambda s: probes.page(s, OURS, UUID(int=PROBES // 4), LIMIT), "probe_newest", LIMIT),
     "tasks of a probe": (lambda s: probes.tasks(s, UUID(int=3), PROBES // 8, LIMIT), "probe_work_of", LIMIT),
-    "what was last said": (lambda s: probes.latest(s, 1, ROWS + 10, LIMIT), "task_probed", LIMIT),
+    "probes of a version": (lambda s: probes.of_version(s, OURS, 1, UUID(int=PROBES // 4), LIMIT), "probe_by_version", LIMIT),
+    "a task of a probe": (lambda s: probes.task_of(s, probes.find(s, OURS, UUID(int=3)), f"p{PROBES // 10 + 5}"), "probe_work_by_task", LIMIT),
+    "what was last said": (lambda s: probes.gravest(s, 1, Place(899, ROWS + 10), LIMIT), "task_gravest", LIMIT),
+    "what was last said, of an outcome that none has": (lambda s: probes.gravest(s, 1, None, LIMIT, "flaky"), "task_gravest", SCAN_TASKS),
     "what was said of a block": (lambda s: probes.said(s, range(ROWS, ROWS + 500)), "task_pkey", 500),
     "probes that are not over": (lambda s: probes.waiting(s), "probe_open", LIMIT),
     "probe work that is due": (lambda s: probe_work.claim(s, 30), "probe_work_next", LIMIT),

@@ -34,10 +34,20 @@ NewState = Annotated[StateRequest, Depends(JsonBody(StateRequest))]
 
 @router.get("/v1/environments", **documented(EnvironmentPage))
 def list_environments(session: SessionDep, who: Member, after: After = None, limit: Limit = 50) -> Response:
-    """The environment versions that this project posted or declared."""
+    """The environment versions that this project posted or declared, with what was last said of their tasks."""
     found = environments.page(session, who.project, cursors.decode(after, int) if after else 0, limit)
     lines = [
-        EnvironmentLine(environment=e.environment, version=e.version, state=e.state, sampling_weight=e.sampling_weight, declared=e.declared, owner=e.owner)
+        EnvironmentLine(
+            environment=e.environment,
+            version=e.version,
+            state=e.state,
+            sampling_weight=e.sampling_weight,
+            declared=e.declared,
+            owner=e.owner,
+            probed=e.scores.probed,
+            counts=e.scores.counts,
+            probed_at=e.scores.probed_at,
+        )
         for e in found
     ]
     return answer(EnvironmentPage(environments=lines, next=cursors.encode(found[-1].id) if len(found) == limit else None))

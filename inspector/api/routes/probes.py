@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from sqlmodel import Session
 from starlette.background import BackgroundTask
 
@@ -34,14 +34,16 @@ from inspector.api.wire_probes import (
     ScoreLine,
     Spent,
 )
-from inspector.errors import TooLarge, Unknown
+from inspector.errors import BadSubmission, TooLarge, Unknown
 from inspector.packing import PACKAGE_BYTES
+from inspector.probe.words import Outcome
 from inspector.store import artifacts, environments, packages, probes
-from inspector.store.packages import Package, Registered
-from inspector.store.probes import OVER, Asked, Budget, Priority, Probe, TaskOfProbe
+from inspector.store.packages import NO_SCORES, Package, Registered
+from inspector.store.probes import OVER, Asked, Budget, Place, Priority, Probe, TaskOfProbe
 
 router = APIRouter()
 ProbeId = Annotated[UUID, Path(description="of the probe")]
+Filtered = Annotated[Name | None, Query()]
 NO_HINTS = b"[]"
 
 
@@ -68,7 +70,17 @@ def _package(environment: str, version: str, known: Registered) -> PackageAnswer
         dataset=package.dataset,
         content_version=known.content_version,
         verifier_digest=known.verifier_digest,
+        put_at=known.put_at,
     )
+
+
+@router.get(VERSION + "/package", **documented(PackageAnswer, 404))
+def read_package(session: SessionDep, who: Anybody, environment: Name, version: Name) -> Response:
+    """What a version is made of, and what the first worker that read it found; for the project that registered it."""
+    known = packages.of(session, environments.find(session, project_of(who), environment, version))
+    if project_of(who) not in (None, known.project):
+        raise Unknown("package of", f"{environment}@{version}")
+    return answer(_package(environment, version, known))
 
 
 @router.post(VERSION + "/probes", **documented(ProbeAnswer, 201, 404))
@@ -89,12 +101,17 @@ def start_probe(
 
 
 @router.get(VERSION + "/scorecard", **documented(Scorecard, 404))
-def read_scorecard(session: SessionDep, who: Anybody, environment: Name, version: Name, after: After = None, limit: Limit = 50) -> Response:
-    """What was last said of each task of a version, with counts; all projects that see the version see it, the lint's hints only who registered it."""
+def read_scorecard(
+    session: SessionDep, who: Anybody, environment: Name, version: Name, outcome: Outcome | None = None, after: After = None, limit: Limit = 50
+) -> Response:
+    """What was last said of each task of a version, worst first, with counts of all; those of one `outcome` may come on pages that are not full.
+
+    All projects that see the version see it, the lint's hints only who registered it.
+    """
     environment_version = environments.find(session, project_of(who), environment, version)
     known = _known(session, environment_version)
-    probed, counts = probes.latest_counts(session, environment_version)
-    found = probes.latest(session, environment_version, cursors.decode(after, int) if after else 0, limit)
+    scores = known.scores if known else NO_SCORES
+    found = probes.gravest(session, environment_version, cursors.decode(after, Place) if after else None, limit, outcome)
     ours = known is not None and project_of(who) in (None, known.project)
     return answer(
         Scorecard(
@@ -102,11 +119,12 @@ def read_scorecard(session: SessionDep, who: Anybody, environment: Name, version
             version=version,
             content_version=known.content_version if known else None,
             verifier_digest=known.verifier_digest if known else None,
-            probed=probed,
-            counts=counts,
+            probed=scores.probed,
+            counts=scores.counts,
+            probed_at=scores.probed_at,
             hints=msgspec.Raw((known.hints if known and ours else None) or NO_HINTS),
-            tasks=[ScoreLine(task=one.task, outcomes=one.outcomes, probe=one.probe, probed_at=one.probed_at) for one in found],
-            next=cursors.encode(found[-1].id) if len(found) == limit else None,
+            tasks=[ScoreLine(task=one.task, outcomes=one.outcomes, probe=one.probe, probed_at=one.probed_at) for one in found.tasks],
+            next=cursors.encode(found.last) if found.last else None,
         )
     )
 
@@ -119,9 +137,15 @@ def _known(session: Session, environment_version: int) -> Registered | None:
 
 
 @router.get("/v1/probes", **documented(ProbePage))
-def list_probes(session: SessionDep, who: Member, after: After = None, limit: Limit = 50) -> Response:
-    """The probes that this project asked for, newest first."""
-    found = probes.page(session, who.project, cursors.decode(after, UUID) if after else None, limit)
+def list_probes(session: SessionDep, who: Member, environment: Filtered = None, version: Filtered = None, after: After = None, limit: Limit = 50) -> Response:
+    """The probes that this project asked for, of all versions or of one, newest first."""
+    before = cursors.decode(after, UUID) if after else None
+    if environment is None and version is None:
+        found = probes.page(session, who.project, before, limit)
+    elif environment is None or version is None:
+        raise BadSubmission("environment and version go together", path="query.version" if version is None else "query.environment")
+    else:
+        found = probes.of_version(session, who.project, environments.find(session, who.project, environment, version), before, limit)
     return answer(ProbePage(probes=[_line(probe) for probe in found], next=cursors.encode(found[-1].id) if len(found) == limit else None))
 
 
@@ -157,6 +181,12 @@ def list_probed_tasks(session: SessionDep, who: Anybody, id: ProbeId, after: Aft
 def _task(one: TaskOfProbe) -> ProbedTask:
     state: Literal["waiting", "running", "done"] = "done" if one.outcomes is not None else "running" if one.running else "waiting"
     return ProbedTask(task=one.task, state=state, outcomes=one.outcomes, report=None if one.report is None else msgspec.Raw(one.report))
+
+
+@router.get("/v1/probes/{id}/tasks/{task:path}", **documented(ProbedTask, 404))
+def read_probed_task(session: SessionDep, who: Anybody, id: ProbeId, task: Name) -> Response:
+    """One of its tasks with its report."""
+    return answer(_task(probes.task_of(session, probes.find(session, project_of(who), id), task)))
 
 
 @router.post("/v1/probes/{id}/cancel", **documented(ProbeAnswer, 404, 409))
