@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from inspector.verdict import Action, Judgement
+from inspector.verdict import Action, Cause, Impact, Judgement
 
 
 class GroupJudgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -15,6 +15,7 @@ class GroupJudgement(msgspec.Struct, frozen=True, kw_only=True):
     action: Action  # keep: the rows' own actions stand; exclude: none of its rows is to be used
     reason: str = ""
     confirmed_exploits: tuple[int, ...] = ()  # positions of the overrides that count against the task after all
+    impact: Impact | None = None  # where a row is out or has another reward
 
 
 def judge_group(judgements: Sequence[Judgement], rewards: Sequence[float | None]) -> GroupJudgement:
@@ -28,12 +29,19 @@ def judge_group(judgements: Sequence[Judgement], rewards: Sequence[float | None]
     if Action.HOLD in actions or actions <= {Action.KEEP}:
         return GroupJudgement(action=Action.KEEP)
     left = [used for judgement, reward in paired if (used := _used(judgement, reward)) is not None]
-    lost = tuple(at for at, (judgement, reward) in enumerate(paired) if judgement.action is Action.OVERRIDE_REWARD and judgement.reward_override != reward)
+    lost = tuple(at for at, (judgement, reward) in enumerate(paired) if _took(judgement) and judgement.reward_override != reward)
+    impact = Impact(rows=len(paired), left=len(left), zero_variance=len(set(left)) < 2)
     if len(left) < 2:
-        return GroupJudgement(action=Action.EXCLUDE, reason=f"rows left with a reward: {len(left)} of {len(paired)}", confirmed_exploits=lost)
-    if lost and len(set(left)) == 1:
-        return GroupJudgement(action=Action.EXCLUDE, reason="overrides leave every reward equal", confirmed_exploits=lost)
-    return GroupJudgement(action=Action.KEEP)
+        reason = f"rows left with a reward: {len(left)} of {len(paired)}"
+        return GroupJudgement(action=Action.EXCLUDE, reason=reason, confirmed_exploits=lost, impact=impact)
+    if lost and impact.zero_variance:
+        return GroupJudgement(action=Action.EXCLUDE, reason="overrides leave every reward equal", confirmed_exploits=lost, impact=impact)
+    return GroupJudgement(action=Action.KEEP, impact=impact)
+
+
+def _took(judgement: Judgement) -> bool:
+    """Whether it lost its reward for what it did, and not for what its verifier did."""
+    return judgement.action is Action.OVERRIDE_REWARD and judgement.cause is not Cause.VERIFIER_DEFECT
 
 
 def _used(judgement: Judgement, reward: float | None) -> float | None:

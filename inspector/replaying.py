@@ -34,7 +34,7 @@ def claim(session: Session, lease_s: float) -> Assignment | None:
 
 def _assignment(session: Session, held: Replay, lease_s: float) -> Assignment:
     environment, version, task = replays.about(session, held)
-    package = packages.of(session, held.environment_version).package
+    package = packages.of(session, replays.graded_by(held)).package
     return Assignment(
         work=held.id,
         lease=held.lease,
@@ -62,7 +62,7 @@ def report(session: Session, id_: int, lease: int, said: ReplayReport) -> str:
     if left < 0 or (left > 0) is (said.failure is None):
         raise BadSubmission(f"{held.wanted - len(held.rewards)} rewards were asked for; where there are fewer, `failure` says why", path="$.rewards")
     rewards = [*held.rewards, *said.rewards]
-    if said.failure is None and held.wanted < ESCALATED and _disagrees(held.posted, rewards):
+    if said.failure is None and held.grader is None and held.wanted < ESCALATED and _disagrees(held.posted, rewards):
         replays.keep(session, held, rewards, ESCALATED, "", closed=False)
         return OPEN
     _close(session, held, rewards, showable(said.failure or "", limit=NOTE_CHARS))
@@ -72,6 +72,8 @@ def report(session: Session, id_: int, lease: int, said: ReplayReport) -> str:
 def _close(session: Session, held: Replay, paid: Sequence[float], note: str) -> None:
     replays.keep(session, held, paid, held.wanted, note, closed=True)
     work.add_trajectories(session, held.project, [held.key])
+    if held.grader is not None:  # it says what the trajectory is worth, and nothing of its own version's verifier
+        return
     if paid:
         standings.replayed(session, held.environment_version, held.task, clean=not _disagrees(held.posted, paid))
     if paid and _disagrees(paid[0], paid):  # last: it takes the feeds

@@ -153,6 +153,14 @@ class Rollback(msgspec.Struct, frozen=True, kw_only=True):
     attempt: str = ""  # of the newest update: what is told under another one afterwards may have followed the advice already
 
 
+class Impact(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a group of which rows are out, or have another reward."""
+
+    rows: int  # that were audited
+    left: int  # of them, with a reward to learn from
+    zero_variance: bool  # those all have the same reward: nothing is learnt from them where rewards are compared within the group
+
+
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the feed: what a trainer is to do about one subject, from `seq` on."""
 
@@ -171,6 +179,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     sampling_weight: float | None = None
     audit_rate: float | None = None  # with set_state: the share of its groups that is to be posted at least
     rollback: Rollback | None = None  # with advise_rollback
+    impact: Impact | None = None  # on the group, where it was decided together
     reward_override: float | None = None
     retry: bool = False
     until: datetime | None = None  # of a hold

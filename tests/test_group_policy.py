@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from inspector.group_policy import judge_group
 from inspector.policy import Policy
-from inspector.verdict import Action, Judgement, Verdict
+from inspector.verdict import Action, Cause, Judgement, Verdict
 
 keep = Judgement(verdict=Verdict.ACCEPT, probability=0.05, action=Action.KEEP)
 exclude = Judgement(verdict=Verdict.QUARANTINE, probability=0.95, action=Action.EXCLUDE)
@@ -59,3 +59,24 @@ def test_a_group_that_is_kept_after_a_change_can_still_rank_its_rows(rows):
     if group.action is Action.KEEP and any(j is not keep for j in judgements):
         assert sum(j is not exclude and (r is not None or j.reward_override is not None) for j, r in rows) >= 2
     assert all(judgements[at].action is Action.OVERRIDE_REWARD for at in group.confirmed_exploits)
+
+
+@pytest.mark.parametrize(
+    ("judgements", "rewards", "impact"),
+    [
+        ([keep, keep], [1.0, 1.0], None),
+        ([exclude, keep, keep], [1.0, 1.0, 0.0], (3, 2, False)),
+        ([exclude, keep, keep], [1.0, 0.0, 0.0], (3, 2, True)),  # it stays, and nothing is learnt from it
+        ([exclude, keep], [1.0, 0.0], (2, 1, True)),
+        ([override(0.0), keep, keep], [1.0, 0.0, None], (3, 2, True)),
+    ],
+)
+def test_a_group_that_decisions_changed_is_told_what_is_left_of_it(judgements, rewards, impact):
+    told = judge_group(judgements, rewards).impact
+    assert (told and (told.rows, told.left, told.zero_variance)) == impact
+
+
+def test_a_reward_that_a_repaired_verifier_gave_counts_against_no_task():
+    regraded = Judgement(verdict=Verdict.QUARANTINE, probability=0.95, action=Action.OVERRIDE_REWARD, cause=Cause.VERIFIER_DEFECT, reward_override=0.0)
+    group = judge_group([regraded, keep, keep], [1.0, 0.0, 0.0])
+    assert (group.action, group.confirmed_exploits) == (Action.KEEP, ())

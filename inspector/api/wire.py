@@ -14,7 +14,7 @@ from inspector.store.projects import Role
 from inspector.store.verdicts import Ruled
 from inspector.task import Declaration, State
 from inspector.trajectory import NO_CONTROLS, Identifier, OptionalText, Whole
-from inspector.verdict import Action, Cause, Decision, Finding, Mode, Tier
+from inspector.verdict import Action, Cause, Decision, Finding, Impact, Mode, Tier
 
 Note = Annotated[str, msgspec.Meta(max_length=10_000)]
 
@@ -198,6 +198,7 @@ class TrajectoryAnswer(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[Finding]
     coverage: dict[str, Coverage]
     decisions: list[Decision]
+    group_impact: Impact | None  # what is left of its group; None where nothing of it is out or has another reward
     reviews: list[ReviewLine]
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import engine as checks_engine
-from inspector.audit import counting, deciding, draining, group_work, isolation, late_answers, look_back, sampling, stops, subjects, usual
+from inspector.audit import counting, deciding, draining, group_work, isolation, late_answers, look_back, regrades, sampling, stops, subjects, usual
 from inspector.audit.beliefs import Belief, Beliefs
 from inspector.audit.deciding import Circumstances, Judged
 from inspector.audit.heartbeat import Heartbeat
@@ -275,7 +275,7 @@ class Auditor:
         """Store what was judged in the place of what was said earlier, and say what of it belongs into the feeds."""
         if not judged:
             return Written({}, [], [])
-        judged = self._held(session, judged)
+        judged = self._held(session, regrades.settled(session, judged))
         run_ids = {j.audited.subject.run for j in judged if j.audited.subject.run is not None}
         now = Circumstances(runs.modes(session, run_ids), runs.stopped(session, run_ids), self.pace.hold_s)
         rows = {key: counting.counted(j, deciding.verdict_row(j, earlier.get(key)), earlier.get(key), now) for j in judged for key in [j.audited.subject.key]}
@@ -290,7 +290,7 @@ class Auditor:
         entries: Entries = {}
         for j in judged:
             key = j.audited.subject.key
-            entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, f"policy:{j.belief.name}")
+            entry = deciding.feed_entry(j, rows[key], earlier.get(key), now, j.author or f"policy:{j.belief.name}")
             if entry is not None:
                 entries.setdefault(j.audited.subject.project, []).append(entry)
         return Written(entries, watches, counting.events(judged, rows, earlier))

@@ -40,7 +40,7 @@ def _fault(judged: Judged, row: NewVerdict, now: Circumstances, *, sampled: bool
     subject, judgement = judged.audited.subject, judged.judgement
     if judgement.confirmed_exploit:
         return Counted.EXPLOIT
-    if judgement.action is Action.OVERRIDE_REWARD and not row.by_person:
+    if judgement.action is Action.OVERRIDE_REWARD and judgement.cause is not Cause.VERIFIER_DEFECT and not row.by_person:
         if judgement.reward_override == subject.reward:
             return 0  # it earned nothing
         heeded = now.mode(subject.run) is Mode.ENFORCE and now.enforced(subject.run, judged.deciding)

@@ -26,6 +26,7 @@ class Judged(NamedTuple):
     plan: Plan
     judgement: Judgement
     belief: Belief
+    author: str | None = None  # where not the policy decided
 
     @property
     def deciding(self) -> set[int]:

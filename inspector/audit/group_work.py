@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlmodel import Session
 
 from inspector.audit.deciding import Circumstances
+from inspector.group_policy import judge_group
 from inspector.policy import GroupJudgement, Policy
 from inspector.standing import Seen
 from inspector.store import environments, groups, runs, verdicts, work
@@ -19,7 +20,7 @@ from inspector.store.decisions import Numbered
 from inspector.store.groups import Member
 from inspector.store.standings import Event, How
 from inspector.store.work import Claim
-from inspector.verdict import Action, Decision, Judgement, Scope, Verdict
+from inspector.verdict import Action, Decision, Impact, Judgement, Scope, Verdict
 
 
 def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: Callable[[int, int], bool], events: list[Event]) -> dict[int, list[Numbered]]:
@@ -54,6 +55,11 @@ def decide(session: Session, policy: Policy, claims: Sequence[Claim], *, late: C
     events += _count_exploits(session, lost)
     verdicts.finish(session, [m.key for group, found in members.items() if group not in waiting for m in found])
     return entries
+
+
+def impact_of(members: Sequence[Member]) -> Impact | None:
+    """What the decisions about its members leave of a group; None where all is as it was posted."""
+    return judge_group([_judgement(m) for m in members], [m.reward for m in members]).impact
 
 
 def _unheeded(session: Session, now: Circumstances, members: Mapping[int, Sequence[Member]]) -> set[UUID]:
@@ -103,7 +109,7 @@ _KEPT = Judgement(verdict=Verdict.ACCEPT, probability=0.0, action=Action.KEEP)
 def _judgement(member: Member) -> Judgement:
     """By its own checks."""
     action = Action.KEEP if _out_with_group(member) else ACTIONS[member.action]
-    return Judgement(verdict=Verdict(member.verdict), probability=0.0, action=action, reward_override=member.reward_override)
+    return Judgement(verdict=Verdict(member.verdict), probability=0.0, action=action, cause=member.cause, reward_override=member.reward_override)
 
 
 def _out_with_group(member: Member) -> bool:
@@ -137,6 +143,7 @@ def _entry(member: Member, told: _Told, run_names: Mapping[int, str], now: Circu
         author=told.author,
         mode=now.mode(member.run),
         enforced=told.enforced,
+        impact=told.judgement.impact,
         reasons=(told.judgement.reason or "enough of its group is left",),
         supersedes=member.seq,
         decided_at=datetime.now(UTC),

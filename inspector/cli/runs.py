@@ -6,12 +6,16 @@ from typing import Annotated
 
 import typer
 
+from inspector.cli.contamination import contamination
 from inspector.cli.inputs import Json
 from inspector.cli.output import json_line, say, table
+from inspector.cli.recycling import recycled
 from inspector.cli.service import Data, Key, Url, connected
 from inspector.verdict import Mode
 
 app = typer.Typer(help="Training runs.", no_args_is_help=True)
+app.command("contamination")(contamination)
+app.command("recycled")(recycled)
 
 
 @app.command("list")

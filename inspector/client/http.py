@@ -282,6 +282,26 @@ class Api:
         """The steps of a run."""
         return self.pages(f"/v1/runs/{_part(run)}/steps", "steps", after=after, most=most)
 
+    def contamination(self, run: str, **chosen: Parameter) -> Json:
+        """What a run used of what is bad, in sum, with the first page of updates; `chosen` as the query of the address."""
+        return self.get(f"/v1/runs/{_part(run)}/contamination", **chosen)
+
+    def contaminated_updates(self, run: str, *, most: int | None = None, **chosen: Parameter) -> Iterator[Json]:
+        """The updates that used something bad or descend from one that did."""
+        return self.pages(f"/v1/runs/{_part(run)}/contamination", "updates", most=most, **chosen)
+
+    def contaminated_uses(self, run: str, *, unknown: bool = False, most: int | None = None, **chosen: Parameter) -> Iterator[Json]:
+        """Each use of a bad trajectory, or of one that was never posted."""
+        return self.pages(f"/v1/runs/{_part(run)}/contamination/trajectories", "uses", most=most, unknown="true" if unknown else None, **chosen)
+
+    def recycled(self, run: str, *, max_age_steps: int | None = None, most: int | None = None) -> Iterator[Json]:
+        """What of a run was out and may be taken up again, with the reward to use."""
+        return self.pages(f"/v1/runs/{_part(run)}/recycled", "trajectories", most=most, max_age_steps=max_age_steps)
+
+    def regrade(self, environment: str, version: str, by: str, *, most: int = 10_000) -> Json:
+        """Have what a version's broken verifier spoiled graded by the version `by`, in which it is repaired."""
+        return self.post(f"{_place(environment, version, None)}/regrade", {"by": by, "most": most})
+
     def checks(self) -> Json:
         """All checks of the installation."""
         return self.get("/v1/checks")

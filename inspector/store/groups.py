@@ -9,7 +9,9 @@ from uuid import UUID
 from sqlmodel import Session
 
 from inspector.errors import Unknown
+from inspector.store.codes import cause_of
 from inspector.store.session import driver
+from inspector.verdict import Cause
 
 
 class GroupName(NamedTuple):
@@ -37,6 +39,7 @@ class Member(NamedTuple):
     task_name: str
     selection: int
     pending: bool  # a check of it has not spoken yet
+    cause: Cause | None = None  # of what stands
 
 
 def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[tuple[int | None, str], int]:
@@ -93,7 +96,7 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
         driver(session)
         .execute(
             "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq,"
-            " t.task, t.run, e.environment, e.version, k.task, t.selection, position(decode('00', 'hex') IN v.outcomes) > 0"
+            " t.task, t.run, e.environment, e.version, k.task, t.selection, position(decode('00', 'hex') IN v.outcomes) > 0, v.cause"
             " FROM trajectory t JOIN verdict v USING (key) JOIN task k ON k.id = t.task JOIN environment_version e ON e.id = t.environment_version"
             " WHERE t.group_id = ANY(%s) ORDER BY t.group_id, t.key",
             (sorted(set(groups)),),
@@ -101,8 +104,8 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
         .fetchall()
     )
     found: dict[int, list[Member]] = {}
-    for group, *row in rows:
-        found.setdefault(group, []).append(Member(*row))
+    for group, *row, cause in rows:
+        found.setdefault(group, []).append(Member._make((*row, cause_of(cause))))
     return found
 
 

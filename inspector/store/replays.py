@@ -24,6 +24,7 @@ class Replay(NamedTuple):
     key: UUID
     project: int
     environment_version: int
+    grader: int | None  # the version whose repaired verifier grades; None: its own
     task: int
     state: str  # sha256 of the artifact, in hexadecimal
     posted: float
@@ -42,7 +43,7 @@ class Replayed(NamedTuple):
     note: str
 
 
-_FIELDS = "r.id, r.lease, r.key, r.project, r.environment_version, r.task, encode(r.state, 'hex'), r.posted, r.wanted, r.rewards, r.claims, r.due_at"
+_FIELDS = "r.id, r.lease, r.key, r.project, r.environment_version, r.grader, r.task, encode(r.state, 'hex'), r.posted, r.wanted, r.rewards, r.claims, r.due_at"
 
 
 def sample(session: Session, states: Sequence[tuple[UUID, str]]) -> None:
@@ -51,7 +52,7 @@ def sample(session: Session, states: Sequence[tuple[UUID, str]]) -> None:
         "INSERT INTO replay (key, project, environment_version, task, state, posted)"
         " SELECT t.key, t.project, t.environment_version, t.task, a.state, t.reward FROM unnest(%s::uuid[], %s::bytea[]) AS a(key, state)"
         " JOIN trajectory t ON t.key = a.key JOIN package p ON p.environment_version = t.environment_version"
-        " JOIN artifact f ON f.project = t.project AND f.sha256 = a.state WHERE t.reward IS NOT NULL ON CONFLICT (key) DO NOTHING",
+        " JOIN artifact f ON f.project = t.project AND f.sha256 = a.state WHERE t.reward IS NOT NULL ON CONFLICT DO NOTHING",
         ([key for key, _ in states], [bytes.fromhex(state) for _, state in states]),
     )
 
@@ -111,8 +112,15 @@ def keep(session: Session, replay: Replay, rewards: Sequence[float], wanted: int
 
 def of(session: Session, keys: Sequence[UUID]) -> dict[UUID, Replayed]:
     """What came of those of these trajectories whose replay is closed."""
-    rows = driver(session).execute("SELECT key, posted, wanted, rewards, note FROM replay WHERE key = ANY(%s) AND closed_at IS NOT NULL", (list(keys),))
+    rows = driver(session).execute(
+        "SELECT key, posted, wanted, rewards, note FROM replay WHERE key = ANY(%s) AND grader IS NULL AND closed_at IS NOT NULL", (list(keys),)
+    )
     return {key: Replayed(*rest) for key, *rest in rows.fetchall()}
+
+
+def graded_by(replay: Replay) -> int:
+    """The environment version whose package grades."""
+    return replay.environment_version if replay.grader is None else replay.grader
 
 
 def about(session: Session, replay: Replay) -> tuple[str, str, str]:

@@ -698,12 +698,16 @@ class ReplayRow(SQLModel, table=True):
     """A trajectory whose final state is graded again. It stays, with the rewards, once it is closed."""
 
     __tablename__ = "replay"
-    __table_args__ = (Index("replay_next", "due_at", "id", postgresql_where=text("closed_at IS NULL")),)
+    __table_args__ = (
+        Index("replay_next", "due_at", "id", postgresql_where=text("closed_at IS NULL")),
+        Index("replay_of", "key", "grader", unique=True, postgresql_nulls_not_distinct=True),
+    )
 
     id: int | None = Field(default=None, sa_column=_identity())
-    key: UUID = Field(sa_column=_column(Uuid, unique=True))
+    key: UUID = Field(sa_column=_column(Uuid))
     project: int = Field(sa_column=_column(BigInteger))
     environment_version: int = Field(sa_column=_column(BigInteger))
+    grader: int | None = Field(default=None, sa_column=_column(BigInteger, null=True))  # the version whose repaired verifier grades; NULL: its own
     task: int = Field(sa_column=_column(BigInteger))
     state: bytes = Field(sa_column=_column(LargeBinary))  # the sha256 of the artifact
     posted: float = Field(sa_column=_column(Double))  # the reward that came with it
@@ -715,6 +719,23 @@ class ReplayRow(SQLModel, table=True):
     lease: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
     until: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
     closed_at: datetime | None = Field(default=None, sa_column=_column(DateTime(timezone=True), null=True))
+
+
+class RegradeRow(SQLModel, table=True):
+    """An owner's word that a version's verifier is repaired: what the broken one spoiled is graded anew, in the order of the keys."""
+
+    __tablename__ = "regrade"
+    __table_args__ = (Index("regrade_open", "id", postgresql_where=text("open")),)
+
+    id: int | None = Field(default=None, sa_column=_identity())
+    project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))  # that asked
+    environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
+    grader: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id")))
+    after: UUID | None = Field(default=None, sa_column=_column(Uuid, server_default="00000000-0000-0000-0000-000000000000"))  # the last that was looked at
+    left: int = Field(sa_column=_column(BigInteger))  # states that may still be graded
+    found: int = Field(default=0, sa_column=_column(BigInteger, server_default="0"))
+    open: bool = Field(default=True, sa_column=_column(Boolean, server_default="true"))
+    asked_at: datetime | None = Field(default=None, sa_column=_now())
 
 
 class ProbeWorkRow(SQLModel, table=True):

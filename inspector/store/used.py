@@ -17,7 +17,7 @@ from inspector.verdict import Cause, Verdict
 
 OVERRIDE = 2  # the code of override_reward
 TOLERANCE = 1e-6  # relative, of a reward that went through a trainer's floats
-AS_DECIDED = "coalesce(u.reward <= {override} + " + f"{TOLERANCE}" + " * greatest(1, abs({override})), false)"
+AS_DECIDED = "coalesce(abs(u.reward - {override}) <= " + f"{TOLERANCE}" + " * greatest(1, abs({override})), false)"
 MASS = "abs(u.weight * coalesce(u.reward, 0))"
 
 

@@ -10,7 +10,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import calibrating, catalog, learning, logs, policy, probing, quarantine, queue, retention, settling
+from inspector import calibrating, catalog, learning, logs, policy, probing, quarantine, queue, regrading, retention, settling
 from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.sampling import Shares
@@ -87,6 +87,11 @@ class House:
         self.waker.close()
         self.engine.dispose()
 
+    def regrade(self) -> None:
+        """Have more of what a broken verifier spoiled graded by the repaired one, as its owner asked."""
+        if regrading.advance(self.engine, self.auditor.reader):
+            self.probe_bell.ring()
+
     def retain(self) -> None:
         """Forget what is older than the operator keeps."""
         keeping = Keeping(self.settings.feed_horizon, self.settings.retain_days)
@@ -117,6 +122,7 @@ class House:
             self.probe_bell.ring()
         self.waker.wake(advised(self.engine, self.settings.rollback_share))
         settle(self.engine, self.waker)
+        self.regrade()
         self.late.give_up()  # last: where one group fails here, the bells are rung all the same
 
 

@@ -446,6 +446,7 @@ def upgrade() -> None:
     sa.Column('key', sa.Uuid(), nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=False),
     sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('grader', sa.BigInteger(), nullable=True),
     sa.Column('task', sa.BigInteger(), nullable=False),
     sa.Column('state', sa.LargeBinary(), nullable=False),
     sa.Column('posted', sa.Double(), nullable=False),
@@ -457,10 +458,26 @@ def upgrade() -> None:
     sa.Column('lease', sa.BigInteger(), server_default='0', nullable=False),
     sa.Column('until', sa.DateTime(timezone=True), nullable=True),
     sa.Column('closed_at', sa.DateTime(timezone=True), nullable=True),
-    sa.PrimaryKeyConstraint('id'),
-    sa.UniqueConstraint('key')
+    sa.PrimaryKeyConstraint('id')
     )
     op.create_index('replay_next', 'replay', ['due_at', 'id'], unique=False, postgresql_where=sa.text('closed_at IS NULL'))
+    op.create_index('replay_of', 'replay', ['key', 'grader'], unique=True, postgresql_nulls_not_distinct=True)
+    op.create_table('regrade',
+    sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
+    sa.Column('project', sa.BigInteger(), nullable=False),
+    sa.Column('environment_version', sa.BigInteger(), nullable=False),
+    sa.Column('grader', sa.BigInteger(), nullable=False),
+    sa.Column('after', sa.Uuid(), server_default='00000000-0000-0000-0000-000000000000', nullable=False),
+    sa.Column('left', sa.BigInteger(), nullable=False),
+    sa.Column('found', sa.BigInteger(), server_default='0', nullable=False),
+    sa.Column('open', sa.Boolean(), server_default='true', nullable=False),
+    sa.Column('asked_at', sa.DateTime(timezone=True), server_default=sa.text('clock_timestamp()'), nullable=False),
+    sa.ForeignKeyConstraint(['environment_version'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['grader'], ['environment_version.id'], ),
+    sa.ForeignKeyConstraint(['project'], ['project.id'], ),
+    sa.PrimaryKeyConstraint('id')
+    )
+    op.create_index('regrade_open', 'regrade', ['id'], unique=False, postgresql_where=sa.text('open'))
     op.create_table('probe_work',
     sa.Column('id', sa.BigInteger(), autoincrement=True, nullable=False),
     sa.Column('probe', sa.Uuid(), nullable=False),
@@ -602,6 +619,7 @@ def downgrade() -> None:
     op.drop_table('probe')
     op.drop_table('package')
     op.drop_table('project_state')
+    op.drop_table('regrade')
     op.drop_table('rollback')
     op.drop_table('doubt')
     op.drop_table('used')

@@ -47,6 +47,7 @@ BODIES = {
     "POST /v1/logins/exchange": {"token": "t"},
     "PUT /v1/environments/{environment:path}/versions/{version}/package": {"artifact": ARTIFACT},
     "POST /v1/environments/{environment:path}/versions/{version}/probes": {"priority": "live"},
+    "POST /v1/environments/{environment:path}/versions/{version}/regrade": {"by": "1"},
     "POST /v1/probe-work/{work}/report": {"failure": "no tar"},
     "POST /v1/replay-work/{work}/report": {"failure": "no box"},
 }
@@ -83,6 +84,9 @@ def posted(house):
     assert house.client.put(f"/v1/artifacts/{ARTIFACT}", content=b"a log", headers=house.auth()).status_code == 201
     assert house.call("PUT", f"{environment}/package", {"artifact": ARTIFACT}).status_code == 201
     probe = house.call("POST", f"{environment}/probes", {"priority": "live"}).json()["id"]
+    listing = house.call("POST", "/v1/probe-work", holder="prober").json()
+    listed = {"listing": {"content_version": "c", "verifier_digest": "d", "tasks": [where["task"]]}}
+    assert house.call("POST", f"/v1/probe-work/{listing['work']}/report", listed, "prober", lease=listing["lease"]).status_code == 200
     work = house.call("POST", "/v1/probe-work", holder="prober").json()["work"]
     with transaction(house.engine) as session:
         replays.sample(session, [(UUID(receipt["key"]), ARTIFACT)])

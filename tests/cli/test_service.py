@@ -152,6 +152,23 @@ def test_a_person_quarantines_and_releases(ask, written):
     assert ask("environments", "quarantine", "acme/state", "--note", "x").code == 2
 
 
+def test_what_a_run_used_of_what_is_bad_is_told_and_listed_as_csv(ask, stack, written):
+    failed = {"exit_code": 1, "tests": {"collected": 3, "passed": 2, "failed": 1}}
+    assert ask("post", written(episode("=good", run={"id": "used"}), episode("=bad", run={"id": "used"}, verifier=failed)), "--wait", 60).code == 0
+    with Api(stack.api_url, stack.keys["trainer"]) as trainer:
+        used = [{"id": id_, "weight": 1.0, "reward": 1.0} for id_ in ("=good", "=bad")]
+        trainer.post_step("used", 1, {"policy_before": 0, "policy_after": 1, "used": used})
+    said = ask("runs", "contamination", "used")
+    assert (said.code, "1 of 2 rows, 50.00% of the absolute reward" in said.out, "acme/cli@1: 1 rows" in said.out) == (0, True, True)
+    header, line = ask("runs", "contamination", "used", "--list", "trajectories", "--csv").out.splitlines()
+    assert (header.split(",")[:2], line.split(",")[:2]) == (["step", "id"], ["1", "'=bad"])
+    assert ask("runs", "contamination", "used", "--cause", "infrastructure", "--json").lines == [
+        {"summary": {**ask("runs", "contamination", "used", "--cause", "infrastructure", "--json").lines[0]["summary"], "bad_rows": 0}}
+    ]
+    [advice] = [d for d in ask("decisions", "--json").lines if d["action"] == "advise_rollback" and d["run"] == "used"]
+    assert advice["rollback"]["policy_version"] == 0
+
+
 def test_runs_are_listed_and_set_to_enforce(ask, written):
     ask("post", written(episode("of-a-run", run={"id": "cli-run"})))
     assert ask("runs", "mode", "cli-run", "enforce", "--json").lines[0]["mode"] == "enforce"

@@ -117,7 +117,7 @@ def is_bad(row: Row, weight: float, reward: float | None, chosen: Chosen) -> boo
         return True
     if row.action is Action.KEEP or (chosen.cause is not None and row.cause is not chosen.cause):
         return False
-    return not (row.override is not None and reward is not None and reward <= row.override + TOLERANCE)
+    return not (row.override is not None and reward is not None and abs(reward - row.override) <= TOLERANCE)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

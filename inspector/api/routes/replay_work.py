@@ -24,7 +24,7 @@ PLAIN = {"X-Content-Type-Options": "nosniff"}
 @router.get("/v1/replay-work/{work}/package", **documented(None, 404, 409))
 def fetch_package_of_replay(session: SessionDep, service: ServiceDep, who: Prober, work: Work, lease: Lease) -> Response:
     """The tar of the version whose verifier grades."""
-    known = packages.of(session, replays.held(session, work, lease).environment_version)
+    known = packages.of(session, replays.graded_by(replays.held(session, work, lease)))
     path = artifacts.path_of(service.settings.store_path / "artifacts", known.project_uuid, known.package.sha256)
     return FileResponse(path, media_type="application/octet-stream", headers=PLAIN)
 

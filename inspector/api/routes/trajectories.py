@@ -18,9 +18,10 @@ from inspector.api.parameters import After, Key, Limit, Name
 from inspector.api.service import Service
 from inspector.api.sessions import ServiceDep, SessionDep
 from inspector.api.wire import Coverage, ReviewLine, StepsAnswer, TrajectoryAnswer, TrajectoryLine, TrajectoryPage
+from inspector.audit import group_work
 from inspector.errors import BadSubmission, Unknown
 from inspector.keys import received_at
-from inspector.store import decisions, environments, patches, reviews, runs, selections, trajectories, verdicts
+from inspector.store import decisions, environments, groups, patches, reviews, runs, selections, trajectories, verdicts
 from inspector.store.codes import ACTIONS, cause_of
 from inspector.store.trajectories import Filter, Subject, Summary
 from inspector.store.verdicts import Stored
@@ -150,6 +151,7 @@ def _read(session: Session, service: Service, project: int, key: UUID) -> Trajec
         findings=verdicts.findings(session, key) if stored else [],
         coverage=_coverage(session, subject, stored),
         decisions=decisions.history(session, project, key),
+        group_impact=group_work.impact_of(groups.of(session, subject.group_id)) if subject.group_id is not None else None,
         reviews=[ReviewLine(**review._asdict()) for review in reviews.of(session, project, key)],
     )
 
