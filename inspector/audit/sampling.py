@@ -11,8 +11,10 @@ from sqlmodel import Session
 
 from inspector.audit.subjects import Audited
 from inspector.final_states import final_states
-from inspector.store import labels, replays
+from inspector.store import labels, replays, states
 from inspector.store.labels import Pick
+
+MORE = 10.0  # times as much is graded again of what is in doubt
 
 
 class Shares(NamedTuple):
@@ -21,14 +23,16 @@ class Shares(NamedTuple):
     paid: float = 0.05
     unpaid: float = 0.01
 
+    def in_doubt(self) -> Shares:
+        """Of what is watched or on probation."""
+        return Shares(min(1.0, self.paid * MORE), min(1.0, self.unpaid * MORE))
+
 
 def sample(session: Session, audited: Sequence[Audited], shares: Shares) -> None:
     """Have the chosen ones graded again. Several states of one episode are none that a verifier takes."""
-    chosen = [
-        (a.subject.key, states[0])
-        for a in audited
-        if a.state is not None and a.subject.reward is not None and _is_chosen(a, shares) and len(states := final_states(a.header)) == 1
-    ]
+    left = [(a, states_[0]) for a in audited if a.state is not None and a.subject.reward is not None and len(states_ := final_states(a.header)) == 1]
+    doubted = states.of_tasks(session, {(a.subject.project, a.subject.task) for a, _ in left}) if left else {}
+    chosen = [(a.subject.key, state) for a, state in left if _is_chosen(a, shares.in_doubt() if (a.subject.project, a.subject.task) in doubted else shares)]
     if chosen:
         replays.sample(session, chosen)
 

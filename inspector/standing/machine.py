@@ -27,6 +27,7 @@ class Why(StrEnum):
 
 
 MEASURED = (Why.DEFECTS, Why.INFRASTRUCTURE)  # what clean episodes and replays speak against; against an exploit they say nothing
+NEW_VERSION = "a new version of the environment, which starts clean"  # a version's package and verifier do not change
 HEARD = (Why.PROBE, Why.REPLAYS, Why.CHECK)
 
 
@@ -62,13 +63,6 @@ def decide(now: Now, evidence: Evidence, at: datetime, *, tasks: int | None = No
     return None
 
 
-def probed_clean(now: Now, claim: str) -> Move | None:
-    """What follows from a whole probe that finds a task sound."""
-    if now.held or now.state is not State.QUARANTINED:
-        return None
-    return Move(State.PROBATION, Why.CLEAN, f"a probe finds it sound: {claim}")
-
-
 def conditions(now: Now, evidence: Evidence, *, rules: Rules = DEFAULT) -> list[str]:
     """What would release it, each by itself."""
     if now.state not in (State.QUARANTINED, State.RETIRED, State.PROBATION, State.WATCH):
@@ -79,7 +73,7 @@ def conditions(now: Now, evidence: Evidence, *, rules: Rules = DEFAULT) -> list[
         return [f"{rules.probation_episodes} audited episodes without a new quarantine: {evidence.episodes} were seen"]
     if now.state is State.WATCH:
         return _out_of_watch(now, evidence, rules)
-    ways = ["a new version of the environment or of its verifier", "a probe that finds it sound", "a person sets another state"]
+    ways = [NEW_VERSION, "a person sets another state"]
     if now.why in MEASURED:
         ways += [
             f"{rules.golden} clean replays of stored final states in a row: {evidence.golden} so far",
@@ -91,7 +85,7 @@ def conditions(now: Now, evidence: Evidence, *, rules: Rules = DEFAULT) -> list[
 
 def _out_of_watch(now: Now, evidence: Evidence, rules: Rules) -> list[str]:
     if now.why in HEARD:
-        return ["a new version of the environment or of its verifier", "a person sets another state"]
+        return [NEW_VERSION, "a person sets another state"]
     return [f"{_quiet(now, rules)} audited episodes in a row without a defect: {evidence.quiet} so far"]
 
 
