@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import msgspec
+import structlog
 from sqlmodel import Session
 
 from inspector import quarantine
@@ -21,6 +22,7 @@ from inspector.store.probe_work import MOST_CLAIMS, Work
 from inspector.store.probes import OVER, Asked, Budget, Priority, Probe, ProbeState
 from inspector.task import State
 
+log = structlog.get_logger()
 AUTHOR = "policy:probe"
 STATES = {
     Outcome.UNSOLVABLE: State.QUARANTINED,
@@ -31,7 +33,7 @@ STATES = {
     Outcome.FLAKY: State.WATCH,
 }
 SUSPECT = frozenset({Outcome.UNSOLVABLE, Outcome.TRIVIALLY_PASSABLE, Outcome.EXPLOITABLE, Outcome.FLAKY})  # what was paid or refused there means little
-UNASKED = Asked("quick", None, Priority.LIVE, Budget(wall_s=3600.0))
+UNASKED = Asked("quick", None, Priority.PROBE, Budget(wall_s=3600.0))
 AGAIN_PRIORITY = 10  # of another audit; new trajectories go first
 AGAIN_MOST = 10_000  # trajectories of one task, the newest
 CLAIM_CHARS = 300
@@ -54,13 +56,17 @@ def ask(session: Session, project: int, environment: str, version: str, asked: A
     return probes.add(session, project, environment_version, asked)
 
 
-def ask_unasked(session: Session, environment: str, version: str) -> UUID | None:
-    """Ask for a probe of a version of which something odd was seen; None where nobody registered it, or one is under way."""
+def ask_unasked(session: Session, environment: str, version: str, why: str, *, task: str | None = None) -> UUID | None:
+    """Ask for a probe of a version, or of one task, of which something odd was seen; None where nobody registered it, or one is under way."""
     environment_version = environments.find(session, None, environment, version)
+    environments.lock(session, environment_version)  # of two who saw it at once one asks
     owner = packages.owner_of(session, environment_version)
     if owner is None or probes.under_way(session, environment_version):
         return None
-    return probes.add(session, owner, environment_version, UNASKED)
+    made = probes.add(session, owner, environment_version, UNASKED if task is None else UNASKED._replace(tasks=[task]))
+    probe_work.add_note(session, made, f"asked for by the service: {showable(why, limit=CLAIM_CHARS)}")
+    log.info("probe asked for", probe=str(made), environment=environment, version=version, task=task, why=why)
+    return made
 
 
 def cancel(session: Session, project: int, probe: UUID) -> None:

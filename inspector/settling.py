@@ -65,7 +65,8 @@ def _moved(session: Session, row: Row, move: Move, share: float | None) -> dict[
     _tell(session, row.place, move.after.value, move.note, row._replace(now=Now(move.after, move.why)))
     if move.after is State.QUARANTINED:
         replays.again(session, row.place.environment_version, row.place.task or None, DEFAULT.golden + SPARE)
-        probing.ask_unasked(session, *name)
+    if move.after in (State.WATCH, State.QUARANTINED):
+        probing.ask_unasked(session, *name, move.note, task=task)
     log.warning("state changed", environment=name.environment, version=name.version, task=task, before=row.now.state, after=move.after, why=move.note)
     return quarantine.move(session, name, row.place, task, move, share=share)
 

@@ -144,5 +144,18 @@ def test_what_is_put_on_watch_is_probed_once_where_it_is_registered(engine: Engi
         put_on_watch(engine, Silent(), Watch(environment, "1", "builtin/x", 0.5))  # type: ignore[arg-type]
     with transaction(engine) as session:
         [made] = probes.page(session, project, None, 10)
-        assert (made.environment, made.asked.priority) == (NAME.environment, Priority.LIVE)
-        assert probing.ask_unasked(session, *NAME) is None, "one is under way"
+        assert (made.environment, made.asked) == (NAME.environment, Asked("quick", None, Priority.PROBE, Budget(None, 3600.0)))
+        assert made.note == "asked for by the service: builtin/x caused 50% of a run's last decisions"
+        assert probing.ask_unasked(session, *NAME, "again") is None, "one is under way"
+        probing.cancel(session, project, made.id)
+        assert probes.find(session, None, probing.ask_unasked(session, *NAME, "of one", task="a") or made.id).asked.tasks == ["a"]
+
+
+def test_of_many_who_see_a_burst_at_once_one_asks_for_a_probe(engine: Engine, project: int) -> None:
+    def ask_at_once(at: int) -> UUID | None:
+        with transaction(engine) as session:
+            return probing.ask_unasked(session, *NAME, f"burst {at}")
+
+    with ThreadPoolExecutor(WORKERS) as threads:
+        made = list(threads.map(ask_at_once, range(WORKERS)))
+    assert len([one for one in made if one is not None]) == 1

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from inspector import quarantine, review, settling
+from inspector import probing, quarantine, review, settling
 from inspector.check import Cause, Check, Finding, Tier, Trajectory, check
 from inspector.review import JudgementOfPerson
 from inspector.standing import Why
-from inspector.store import environments, owner_notices, standings, states
+from inspector.store import environments, owner_notices, probes, standings, states
 from inspector.store.owner_notices import Notice
+from inspector.store.packages import Package
+from inspector.store.probes import Priority
 from inspector.store.session import driver, transaction
 from inspector.store.standings import Place, Row
 from inspector.task import Declaration, RewardDeclaration, State
@@ -92,6 +94,19 @@ def test_a_sick_task_goes_alone(desk: Desk) -> None:
     settle(desk, *episodes("bad", 16, "contradicted", tasks=1), *episodes("good", 60))
     assert row(desk, "t0").now.state is State.QUARANTINED
     assert row(desk).now.state is not State.QUARANTINED
+
+
+def test_what_looks_odd_is_probed_where_it_is_registered_and_the_probe_says_why(desk: Desk) -> None:
+    settle(desk, *episodes("good", 10, tasks=2))
+    with transaction(desk.engine) as session:
+        version = environments.find(session, None, "acme/terminal", "1")
+        probing.register(session, desk.project.id, version, Package("0" * 64, "auto"))
+    settle(desk, *episodes("bad", 6, "contradicted", tasks=1))
+    [move, *_] = moves(desk)
+    with transaction(desk.engine) as session:
+        [probe] = probes.of_version(session, desk.project.id, version, None, 10)
+    assert (probe.asked.tasks, probe.asked.priority, probe.asked.budget.wall_s) == (move.task and [move.task], Priority.PROBE, 3600.0)
+    assert probe.note == f"asked for by the service: {move.reasons[0].partition(': ')[2]}"
 
 
 def test_another_audit_counts_nothing_twice_and_a_persons_word_is_taken_back(desk: Desk) -> None:

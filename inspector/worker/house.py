@@ -151,7 +151,7 @@ def put_on_watch(engine: Engine, waker: News, watched: Watch) -> None:
         with transaction(engine) as session:
             told = quarantine.watch(session, watched.environment, watched.version, reason)
             if told:
-                probing.ask_unasked(session, watched.environment, watched.version)
+                probing.ask_unasked(session, watched.environment, watched.version, reason)
     except Unavailable:
         log.warning("not put on watch: the database is away", environment=watched.environment)
         return
