@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 import pytest
 
-from inspector.final_states import final_states, state_digest
+from inspector.errors import BadSubmission
+from inspector.final_states import final_states, read_whiteouts, state_digest
 from inspector.testing import trajectory
 
 LEFT = {"sha256": "ab" * 32, "role": "final_state"}
@@ -39,3 +42,28 @@ def test_another_verifier_makes_it_another_state():
 )
 def test_there_is_nothing_to_compare(fields):
     assert digest(**fields) is None
+
+
+def left(*files):
+    return read_whiteouts((PurePosixPath(path), length) for path, length in files)
+
+
+def test_whiteouts_are_told_from_what_was_left():
+    found = left(("app/.wh.old.py", 0), ("app/new.py", 3), ("app/cache/.wh..wh..opq", 0), ("app/cache/a", 1), (".wh.secret", 0), ("app/.who", 2))
+    assert [str(path) for path in found.files] == ["app/new.py", "app/cache/a", "app/.who"]
+    assert [str(path) for path in found.deleted] == ["app/old.py", "secret"]
+    assert [str(path) for path in found.emptied] == ["app/cache"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a/.wh.", "a/.wh...", "a/.wh..", "a/.wh..wh.plnk", "a/.wh..wh.", ".wh..wh..opq", "a/.wh.b/c", ".wh..wh..opq/c"],
+)
+def test_a_deletion_that_names_nothing_is_refused(path):
+    with pytest.raises(BadSubmission):
+        left((path, 0))
+
+
+def test_a_deletion_that_holds_something_is_refused():
+    with pytest.raises(BadSubmission, match="holds 5 bytes"):
+        left(("a/.wh.notes", 5))
