@@ -63,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     spot_check_share: float = 0.01  # of all trajectories, how much people are asked to look at whatever the checks say
     calibrate_every_s: float = 60.0  # how often projects are looked for of which enough was judged to calibrate anew
     rollback_share: float = 0.02  # of an update's absolute reward, how much bad trajectories may carry before the run is advised to go back
+    fleet_share: float = 0.05  # of an hour's training weight that may be quarantined in an hour without a person, beside one environment version
     enforcement_stop_share: float = 0.20
     enforcement_stop_window: int = 1000
     checks: str = ""  # which of the installed ones judge what arrives: owners, patterns, names, with spaces between; empty means all

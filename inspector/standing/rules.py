@@ -1,9 +1,11 @@
 """The numbers of the state machine.
 
 The entry rule is Page's test: Wald's log likelihood ratio of a defect rate of `bad` against `good`, never below 0. Against
-the other candidate, the posterior P(d > 0.05) >= 0.95 under Beta(0.5, 12) with forgetting 0.98, it needs as many episodes
-of an environment that was bad from the start, and half as many of one that turns bad after a clean history, which is
-what a policy that finds an exploit looks like (`python -m benchmarks.quarantine`).
+the other candidate, the posterior P(d > 0.05) >= 0.95 under Beta(0.5, 12) with forgetting 0.98, it needs half as many
+episodes (66 against 136) where an environment turns bad at the rate 0.1 after a clean history, which is what a policy that
+finds an exploit looks like; from the start the other is sooner above 0.2 (7 against 17 at 0.4), where exploits and tasks
+have rules of their own. At the rate 0.03 it is wrong more often, 0.36 times in 1,000 episodes against 0.01, where 1 is
+allowed (`python -m benchmarks.quarantine`).
 """
 
 from __future__ import annotations
