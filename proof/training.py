@@ -85,8 +85,10 @@ def _gated(plan: Plan, environments: Environments, model: Any, tokenizer: Any, r
             functions = gate.wrap_all([environments.reward], environments.details)
             watch = _watch(plan, gate, told)
             trainer = _trainer(plan, model, functions, gate.filtered(rows), tokenizer, out, [watch, gate.callback()])
-            gate.train(trainer, resume_from_checkpoint=_newest(out) if plan.resume else None, rollbacks=plan.rollbacks)
-            if gate.rollback is None or attempt == plan.rollbacks:
+            left = plan.rollbacks - told.rollbacks
+            gate.train(trainer, resume_from_checkpoint=_newest(out) if plan.resume else None, rollbacks=left, restart=True)
+            told.rollbacks += len(gate.followed)
+            if gate.rollback is None or told.rollbacks >= plan.rollbacks:
                 break
             told.rollbacks += 1
             model = toy.model(plan.seed)  # no checkpoint is clean: from the beginning

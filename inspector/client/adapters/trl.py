@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.client.adapters.rollouts import Learnt, Place, Rollout, Rollouts
+from inspector.client.advice import RollbackAdvice
 from inspector.client.client import Client
 from inspector.errors import MissingExtra
 from inspector.verdict import Action
@@ -70,7 +71,9 @@ class Gate:
         self.reward_weights = None if reward_weights is None else list(reward_weights)
         self.rollouts = Rollouts(client, run=run, trainer="trl", trainer_version=version, model=model, audit_rate=audit_rate, seed=seed, wait_s=wait_s)
         self.learnt: Learnt | None = None  # of the newest batch
-        self.rollback: Any = None  # advice that is to be followed; see `train`
+        self.rollback: RollbackAdvice | None = None  # for which training was stopped; see `train`
+        self.followed: list[RollbackAdvice] = []
+        self._left, self._restart, self._told = 0, False, set[int]()
 
     def wrap_all(self, reward_funcs: Sequence[Callable[..., Any]], details: Details | None = None) -> list[Callable[..., list[float | None]]]:
         """What the trainer is given in their place, all of them together; reward models are called within a function of yours.
@@ -94,23 +97,34 @@ class Gate:
         """For the trainer's `callbacks`: reports each update, keeps the feed's place in every checkpoint, stops where a rollback is advised."""
         return _callback(self)
 
-    def train(self, trainer: Any, *, resume_from_checkpoint: str | bool | None = None, rollbacks: int = ROLLBACKS) -> Any:
+    def train(self, trainer: Any, *, resume_from_checkpoint: str | bool | None = None, rollbacks: int = ROLLBACKS, restart: bool = False) -> Any:
         """Train, and go back to the checkpoint that the service advises, `rollbacks` times at most; what the last `trainer.train` gave.
 
-        Where no checkpoint is clean training ends, and `rollback` says so: whoever made the model makes it anew.
+        Where no checkpoint is clean training goes on, since what is found from now on loses. With `restart` it ends instead, and
+        `rollback` holds the advice: whoever made the model makes it anew.
         """
         resume: Any = resume_from_checkpoint
-        for left in range(rollbacks, -1, -1):
+        self._left, self._restart = rollbacks, restart
+        while True:
             self.rollback = None
             done = trainer.train(resume_from_checkpoint=resume)
-            if self.rollback is None:
+            if self.rollback is None or not _is_there(self.rollback):
                 return done
-            if left == 0 or not self.rollback.checkpoint or not Path(self.rollback.checkpoint).is_dir():
-                log.warning("inspector: rollback is advised and was not followed: %s", self.rollback)
-                return done
+            self._left -= 1
+            self.followed.append(self.rollback)
             resume = self.rollback.checkpoint
-            log.warning("inspector: going back to %s", resume)
-        return done
+            log.warning("inspector: going back to %s: %s", resume, self.rollback.reason)
+
+    def heeds(self, advice: RollbackAdvice | None) -> bool:
+        """Whether training stops for this advice; what is not followed is told once."""
+        if advice is None:
+            return False
+        if self._left > 0 and (self._restart or _is_there(advice)):
+            return True
+        if advice.seq not in self._told:
+            self._told.add(advice.seq)
+            log.warning("inspector: a rollback to policy version %s is advised and not followed: %s", advice.last_clean, advice.reason)
+        return False
 
     # --- for the wrapped functions --------------------------------------------------------------------------------
 
@@ -223,6 +237,10 @@ class _Admitted:
                 raise NothingAdmitted("every task of the dataset is quarantined or retired")
 
 
+def _is_there(advice: RollbackAdvice) -> bool:
+    return advice.checkpoint is not None and Path(advice.checkpoint).is_dir()
+
+
 def _called(function: Callable[..., Any], given: Mapping[str, Any]) -> Sequence[float | None]:
     """What a reward function pays; one that is async is run to its end."""
     if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
@@ -277,9 +295,9 @@ def _callback(gate: Gate) -> Any:
             place = gate.client.state_dict()
             feed = {"epoch": place["epoch"], "seq": place["seq"]} if place.get("epoch") else None
             self.waiting = {"step": step, "policy_before": step - 1, "policy_after": step, "used": used, "feed": feed}
-            gate.rollback = gate.client.rollback_advice(gate.run)
-            if gate.rollback is not None:
-                control.should_training_stop = True
+            advice = gate.client.rollback_advice(gate.run)
+            if gate.heeds(advice):
+                gate.rollback, control.should_training_stop = advice, True
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
