@@ -50,7 +50,8 @@ def account(session: Session, project: int, run: int, chosen: Chosen) -> Account
     """What of a run is contaminated by what was chosen."""
     used.recognise(session, project, run)
     updates = used.updates(session, run)
-    counts = contamination.of_updates(session, project, run, chosen)
+    counted = contamination.count(session, project, run, chosen)
+    counts = counted.updates
     unknown = contamination.unknowns(session, run)
     bad = [update.number in counts for update in updates]
     inherited = inherits(updates, bad)
@@ -66,8 +67,8 @@ def account(session: Session, project: int, run: int, chosen: Chosen) -> Account
         mass=sum(update.mass for update in updates),
         unknown=sum(unknown.values()),
         affected=affected,
-        bad=contamination.totals(session, project, run, chosen) if counts else Totals(0, 0, 0, 0.0),
-        environments=contamination.of_environments(session, project, run, chosen) if counts else (),
+        bad=counted.totals,
+        environments=counted.environments,
         first=next((update for update, own in zip(updates, bad, strict=True) if own), None),
         newest_is_clean=not any(update.number in counts for update in line(updates)),
     )

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from sqlmodel import Session
 
+from inspector.store import verdicts
 from inspector.store.codes import ACTIONS, CAUSE_CODE, cause_of
 from inspector.store.session import driver
 from inspector.store.used import AS_DECIDED, MASS, OVERRIDE
-from inspector.store.verdicts import Counted
 from inspector.verdict import Action, Cause, Verdict
 
 
@@ -87,38 +87,32 @@ class UnknownUse(NamedTuple):
     reward: float | None
 
 
-def of_updates(session: Session, project: int, run: int, chosen: Chosen) -> dict[int, Counts]:
-    """By the number of the update; those that used nothing bad are not there."""
-    query = f"{_used(chosen)} SELECT number, count(*), count(DISTINCT key), sum(mass) FROM found GROUP BY 1"
-    return {row[0]: Counts(*row) for row in driver(session).execute(query, _values(project, run, chosen)).fetchall()}
+class Counted(NamedTuple):
+    """Everything that is counted of a run."""
+
+    updates: Mapping[int, Counts]  # by number; those that used nothing bad are not there
+    environments: Sequence[InEnvironment]  # the largest mass first
+    totals: Totals
 
 
-def of_environments(session: Session, project: int, run: int, chosen: Chosen) -> list[InEnvironment]:
-    """By environment version, the largest mass first."""
-    rows = driver(session).execute(
-        f"{_used(chosen)} SELECT e.environment, e.version, counted.* FROM"
-        " (SELECT t.environment_version, count(*), count(DISTINCT f.key), count(DISTINCT t.group_id), count(DISTINCT f.number), sum(f.mass) AS mass,"
-        " min(f.number)"
-        " FROM found f JOIN trajectory t ON t.key = f.key GROUP BY 1) counted JOIN environment_version e ON e.id = counted.environment_version"
-        " ORDER BY counted.mass DESC, e.id",
-        _values(project, run, chosen),
-    )
-    return [InEnvironment(environment, version, *rest) for environment, version, _, *rest in rows.fetchall()]
-
-
-def totals(session: Session, project: int, run: int, chosen: Chosen) -> Totals:
-    """Of all updates together."""
-    row = (
+def count(session: Session, project: int, run: int, chosen: Chosen) -> Counted:
+    """By update, by environment version and in all, in one pass over what was used."""
+    rows = (
         driver(session)
         .execute(
-            f"{_used(chosen)} SELECT count(*), count(DISTINCT f.key), count(DISTINCT t.group_id), coalesce(sum(f.mass), 0)"
-            " FROM found f JOIN trajectory t ON t.key = f.key",
+            f"{_used(chosen)}, counted AS (SELECT f.number, f.environment_version, count(*) AS rows, count(DISTINCT f.key) AS trajectories,"
+            " count(DISTINCT f.group_id) AS groups, count(DISTINCT f.number) AS updates, coalesce(sum(f.mass), 0) AS mass, min(f.number) AS first"
+            " FROM found f GROUP BY GROUPING SETS ((f.number), (f.environment_version), ()))"
+            " SELECT c.number, e.environment, e.version, c.rows, c.trajectories, c.groups, c.updates, c.mass, c.first"
+            " FROM counted c LEFT JOIN environment_version e ON e.id = c.environment_version ORDER BY c.mass DESC, e.id",
             _values(project, run, chosen),
         )
-        .fetchone()
+        .fetchall()
     )
-    assert row is not None, "an aggregate has a row"
-    return Totals(*row)
+    updates = {row[0]: Counts(row[0], row[3], row[4], row[7]) for row in rows if row[0] is not None}
+    environments = [InEnvironment(*row[1:]) for row in rows if row[1] is not None]
+    [totals] = [Totals(row[3], row[4], row[5], row[7]) for row in rows if row[0] is None and row[1] is None]
+    return Counted(updates, environments, totals)
 
 
 def uses(session: Session, project: int, run: int, chosen: Chosen, after: tuple[int, int], limit: int) -> list[BadUse]:
@@ -155,7 +149,8 @@ def _used(chosen: Chosen, more: str = "") -> str:
     spared = "false" if chosen.everything else AS_DECIDED.format(override="b.instead")
     return (
         f"WITH bad AS MATERIALIZED ({_bad(chosen)}),"
-        f" found AS MATERIALIZED (SELECT u.number, u.position, u.key, u.weight, u.reward, {MASS} AS mass FROM used u JOIN bad b ON b.key = u.key"
+        f" found AS MATERIALIZED (SELECT u.number, u.position, u.key, u.weight, u.reward, b.environment_version, b.group_id, {MASS} AS mass"
+        " FROM used u JOIN bad b ON b.key = u.key"
         f" WHERE u.run = %(run)s AND u.weight <> 0 AND NOT {spared} {more})"
     )
 
@@ -167,19 +162,19 @@ def _bad(chosen: Chosen) -> str:
         if values is not None
     )
     if chosen.everything:
-        return f"SELECT t.key FROM trajectory t WHERE t.project = %(project)s{placed}"
-    where = f" JOIN trajectory t ON t.key = v.key{placed}" if placed else ""
+        return f"SELECT t.key, t.environment_version, t.group_id FROM trajectory t WHERE t.project = %(project)s{placed}"
     rests = " AND EXISTS (SELECT FROM finding f WHERE f.key = v.key AND f.deciding AND f.check_version = ANY(%(checks)s))" if chosen.checks is not None else ""
     caused = " AND v.cause = %(cause)s" if chosen.cause is not None else ""
     return (
-        f"SELECT v.key, CASE WHEN v.action = {OVERRIDE} THEN v.reward_override END AS instead FROM verdict v{where}"
+        f"SELECT t.key, t.environment_version, t.group_id, CASE WHEN v.action = {OVERRIDE} THEN v.reward_override END AS instead"
+        f" FROM verdict v JOIN trajectory t ON t.key = v.key{placed}"
         f" WHERE v.project = %(project)s AND v.seq IS NOT NULL AND v.action IN (1, 2){caused}{rests}{_PROVED if chosen.proved else ''}"
     )
 
 
 _PROVED = (
     f" AND v.verdict = {Verdict.QUARANTINE:d} AND (v.cause = {CAUSE_CODE[Cause.VERIFIER_DEFECT]} OR (v.cause = {CAUSE_CODE[Cause.POLICY_EXPLOIT]}"
-    f" AND (v.action = {OVERRIDE} OR v.by_person OR v.counted & {Counted.EXPLOIT:d} <> 0)))"
+    f" AND (v.action = {OVERRIDE} OR v.by_person OR v.counted & {verdicts.Counted.EXPLOIT:d} <> 0)))"
 )
 
 

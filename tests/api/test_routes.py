@@ -47,7 +47,7 @@ BODIES = {
     "POST /v1/logins/exchange": {"token": "t"},
     "PUT /v1/environments/{environment:path}/versions/{version}/package": {"artifact": ARTIFACT},
     "POST /v1/environments/{environment:path}/versions/{version}/probes": {"priority": "live"},
-    "POST /v1/environments/{environment:path}/versions/{version}/regrade": {"by": "1"},
+    "POST /v1/environments/{environment:path}/versions/{version}/regrade": {"by": "2026.11.1"},
     "POST /v1/probe-work/{work}/report": {"failure": "no tar"},
     "POST /v1/replay-work/{work}/report": {"failure": "no box"},
 }
