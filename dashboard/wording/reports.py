@@ -12,6 +12,13 @@ from inspector.showable import showable
 LONG = 6_000  # characters of a proof or of what was printed
 SHORT = 2_000
 MOST_RUNS = 300
+HARD = {
+    "dead": "never solved so far, which is no proof that it cannot be",
+    "usable": "in between",
+    "easy": "trivially easy for this policy",
+    "open": "too few to tell",
+    "undecided": "neither never nor always solved, as far as can be told",
+}
 
 
 def sections(line: Json, report: Json | None, state: str | None, kept_from_us: str = "") -> list[Section]:
@@ -28,11 +35,18 @@ def _head(line: Json, report: Json, state: str | None, why: str = "") -> Section
         facts.append(Fact("state", state, STATES.get(state.partition(" ")[0], "")))
     for outcome, value in (report.get("probabilities") or {}).items():
         facts.append(Fact("probability", f"{word(outcome)} {value:.3g}"))
+    if line.get("rollouts"):
+        facts.append(Fact("rollouts", rollouts(line["rollouts"])))
     facts.append(Fact("probed", moment(line["probed_at"]) + _cost(report)))
     if why:
         facts.append(Fact("report", why, "none"))
     facts += _command(report.get("reproduce"))
     return Section(showable(line["task"]), facts)
+
+
+def rollouts(found: Json) -> str:
+    """What the newest rollouts of the project say of how hard a task is."""
+    return f"{found['paid']:,} of {found['scored']:,} paid ({found['low']:.0%} to {found['high']:.0%}): {HARD.get(found['standing'], word(found['standing']))}"
 
 
 def _cost(report: Json) -> str:

@@ -9,7 +9,9 @@ from uuid import UUID
 
 import msgspec
 
+from inspector.probe.sequential import Standing
 from inspector.review import JudgementOfPerson
+from inspector.solving import Rollouts
 from inspector.store.projects import Role
 from inspector.store.verdicts import Ruled
 from inspector.task import Declaration, State
@@ -271,7 +273,19 @@ class StandingAnswer(Answer, frozen=True, kw_only=True):
     sampling_weight: float | None = None
     audit_rate: float = 0.0  # the share of its groups that the service is to be shown at least
     standing: StandingOn | None = None  # what the state that holds for all rests on
+    rollouts: RolloutsLine | None = None  # of a task; None where this project posted no scored ones
     changes: list[StateChange] = []  # of it, the newest first
+
+
+class RolloutsLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What this project's newest rollouts say of how hard a task is; that nobody solved it is no proof that nobody can."""
+
+    scored: int
+    paid: int
+    standing: Standing  # of the three-way test: dead (hardly ever paid), usable (in between), easy (nearly always), open (too few), undecided
+    rate: float
+    low: float  # of the exact 95 % interval
+    high: float
 
 
 class StandingOn(msgspec.Struct, frozen=True, kw_only=True):
@@ -521,6 +535,14 @@ class ReadyAnswer(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool
     red: list[str]
     amber: list[str]
+
+
+def rollouts_line(found: Rollouts | None) -> RolloutsLine | None:
+    """As it is sent."""
+    if found is None:
+        return None
+    rate = found.rate
+    return RolloutsLine(scored=found.scored, paid=found.paid, standing=found.standing, rate=rate.mean, low=rate.low, high=rate.high)
 
 
 def ruling(ruled: Ruled) -> Ruling:

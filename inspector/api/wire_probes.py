@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from inspector.api.wire import Request
+from inspector.api.wire import Request, RolloutsLine
 from inspector.assignments import MOST_TASKS, Face
 from inspector.store.probes import ProbeState
 from inspector.trajectory import NO_CONTROLS, Identifier
@@ -130,6 +130,7 @@ class ScoreLine(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: Sequence[str]
     probe: UUID
     probed_at: datetime
+    rollouts: RolloutsLine | None  # None where this project posted no scored ones
 
 
 class Scorecard(msgspec.Struct, frozen=True, kw_only=True):

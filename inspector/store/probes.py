@@ -108,7 +108,7 @@ class Place(NamedTuple):
 class Latest(NamedTuple):
     """What the last probe that could say something said of a task."""
 
-    place: Place
+    place: Place  # with the task's id
     task: str
     outcomes: Sequence[str]
     probe: UUID

@@ -10,9 +10,10 @@ from uuid import UUID
 from sqlmodel import Session
 
 from inspector.errors import Unknown
+from inspector.store.codes import ACTION_CODE, CAUSE_CODE
 from inspector.store.session import driver
 from inspector.store.stretches import Location
-from inspector.verdict import Mode
+from inspector.verdict import Action, Cause, Mode
 
 
 class NewTrajectory(NamedTuple):
@@ -188,6 +189,28 @@ def _alike(session: Session, alike: str, given: Sequence[int], numbers: Sequence
     found: dict[int, list[tuple[str, float | None, int, UUID]]] = {}
     for number, id_, reward, task, key in driver(session).execute(query, (sorted(set(numbers)), *given)).fetchall():
         found.setdefault(number, []).append((id_, reward, task, key))
+    return found
+
+
+def newest_rewards(session: Session, project: int, tasks: Sequence[int], most: int) -> dict[int, list[float]]:
+    """By task: the rewards of the newest scored trajectories of a project, the oldest first, without what was excluded for no fault of the policy."""
+    rows = driver(session).execute(
+        "SELECT a.task, n.reward FROM unnest(%(tasks)s::bigint[]) AS a(task) CROSS JOIN LATERAL (SELECT key, reward FROM (SELECT t.key, t.reward, v.action,"
+        " v.cause FROM trajectory t LEFT JOIN verdict v ON v.key = t.key WHERE (t.task, t.project) >= (a.task, %(project)s) AND t.task <= a.task"
+        " AND t.project <= %(project)s ORDER BY t.task DESC, t.project DESC, t.key DESC LIMIT %(scan)s) s"
+        " WHERE reward IS NOT NULL AND NOT coalesce(action = %(exclude)s AND cause <> %(exploit)s, false) LIMIT %(most)s) n ORDER BY a.task, n.key",
+        {
+            "tasks": sorted(set(tasks)),
+            "project": project,
+            "scan": 2 * most,
+            "most": most,
+            "exclude": ACTION_CODE[Action.EXCLUDE],
+            "exploit": CAUSE_CODE[Cause.POLICY_EXPLOIT],
+        },
+    )
+    found: dict[int, list[float]] = {}
+    for task, reward in rows.fetchall():
+        found.setdefault(task, []).append(reward)
     return found
 
 

@@ -172,6 +172,7 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "history of one": (lambda s: decisions.history(s, OURS, MIDDLE), "decision_by_key", 1),
     "the newest of a run": (lambda s: runs.shares(s, 1, 30), "trajectory_by_run", 60),
     "the same steps as half of all": (lambda s: trajectories.twins(s, OURS, [0, 1]), "verdict_content", 16),
+    "the newest rollouts of tasks": (lambda s: trajectories.newest_rewards(s, OURS, range(1, 21), 16), "trajectory_by_task", 20 * 2 * 16),
     "the same state as half of all": (lambda s: trajectories.same_state(s, OURS, [0, 1]), "verdict_state", 16),
     "known ids": (lambda s: trajectories.known(s, OURS, [f"i{n}" for n in range(500)]), "trajectory_id", 500),
     "twins of a block": (lambda s: look_backs.disagreeing(s, [UUID(int=n + 1) for n in range(500)]), "verdict_content", 500 * 8),

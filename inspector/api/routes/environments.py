@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from sqlmodel import Session
 
-from inspector import quarantine, settling
+from inspector import quarantine, settling, solving
 from inspector.api import cursors
 from inspector.api.access import Anybody, Member, Owner, StateKeeper, project_of
 from inspector.api.answers import answer
@@ -16,7 +16,17 @@ from inspector.api.openapi import documented
 from inspector.api.parameters import After, Limit, Name
 from inspector.api.reading import JsonBody
 from inspector.api.sessions import SessionDep
-from inspector.api.wire import EnvironmentLine, EnvironmentPage, StandingAnswer, StandingOn, StateAnswer, StateChange, StateRequest
+from inspector.api.wire import (
+    EnvironmentLine,
+    EnvironmentPage,
+    RolloutsLine,
+    StandingAnswer,
+    StandingOn,
+    StateAnswer,
+    StateChange,
+    StateRequest,
+    rollouts_line,
+)
 from inspector.errors import BadSubmission, Forbidden
 from inspector.standing import conditions
 from inspector.store import decisions, environments, standings, states
@@ -129,9 +139,14 @@ def _standing(session: Session, who: Principal, environment: str, version: str, 
         task=task,
         sampling_weight=weight,
         audit_rate=audit_rate(state),
+        rollouts=_rollouts(session, project_of(who), task_id),
         standing=_standing_on(session, Place(environment_version, task_id or states.WHOLE), task),
         changes=[StateChange(**change._asdict()) for change in states.changes(session, environment_version, task_id)],
     )
+
+
+def _rollouts(session: Session, project: int | None, task: int | None) -> RolloutsLine | None:
+    return None if project is None or task is None else rollouts_line(solving.of_tasks(session, project, [task]).get(task))
 
 
 def _standing_on(session: Session, place: Place, task: str | None) -> StandingOn | None:

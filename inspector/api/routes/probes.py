@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from sqlmodel import Session
 from starlette.background import BackgroundTask
 
-from inspector import probing
+from inspector import probing, solving
 from inspector.api import cursors
 from inspector.api.access import Anybody, Member, Owner, project_of
 from inspector.api.answers import answer
@@ -20,6 +20,7 @@ from inspector.api.parameters import After, Limit, Name
 from inspector.api.reading import LARGE, JsonBody
 from inspector.api.routes.environments import VERSION, own_version
 from inspector.api.sessions import ServiceDep, SessionDep
+from inspector.api.wire import rollouts_line
 from inspector.api.wire_probes import (
     BudgetOfProbe,
     PackageAnswer,
@@ -112,6 +113,7 @@ def read_scorecard(
     known = _known(session, environment_version)
     scores = known.scores if known else NO_SCORES
     found = probes.gravest(session, environment_version, cursors.decode(after, Place) if after else None, limit, outcome)
+    rollouts = solving.of_tasks(session, who.project, [one.place.id for one in found.tasks]) if project_of(who) is not None else {}
     ours = known is not None and project_of(who) in (None, known.project)
     return answer(
         Scorecard(
@@ -123,7 +125,10 @@ def read_scorecard(
             counts=scores.counts,
             probed_at=scores.probed_at,
             hints=msgspec.Raw((known.hints if known and ours else None) or NO_HINTS),
-            tasks=[ScoreLine(task=one.task, outcomes=one.outcomes, probe=one.probe, probed_at=one.probed_at) for one in found.tasks],
+            tasks=[
+                ScoreLine(task=one.task, outcomes=one.outcomes, probe=one.probe, probed_at=one.probed_at, rollouts=rollouts_line(rollouts.get(one.place.id)))
+                for one in found.tasks
+            ],
             next=cursors.encode(found.last) if found.last else None,
         )
     )
