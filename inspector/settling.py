@@ -11,7 +11,7 @@ from sqlmodel import Session
 from inspector import probing, quarantine
 from inspector.errors import Unknown
 from inspector.showable import shell_word
-from inspector.standing import DEFAULT, Move, Now, Why, conditions, decide, fleet
+from inspector.standing import DEFAULT, Move, Now, Rules, Why, conditions, decide, fleet
 from inspector.standing.machine import expired
 from inspector.store import decisions, environments, owner_notices, packages, replays, standings, states
 from inspector.store.owner_notices import Notice
@@ -25,18 +25,18 @@ AT_ONCE = 100
 SPARE = 10  # golden replays beyond those that release, for states that cannot be graded any more
 
 
-def settle(engine: Engine) -> set[int]:
+def settle(engine: Engine, rules: Rules = DEFAULT) -> set[int]:
     """Look at all that is due, each in a transaction of its own; the projects whose feeds tell of it."""
     with transaction(engine) as session:
         due = standings.due(session, AT_ONCE)
     told: set[int] = set()
     for place in due:
         with transaction(engine) as session:
-            told |= set(look_at(session, place))
+            told |= set(look_at(session, place, rules))
     return told
 
 
-def look_at(session: Session, place: Place) -> dict[int, int]:
+def look_at(session: Session, place: Place, rules: Rules = DEFAULT) -> dict[int, int]:
     """Move one where its evidence asks for it; the feed head of each project that was told."""
     environments.lock(session, place.environment_version)
     if place.task != WHOLE:
@@ -45,16 +45,16 @@ def look_at(session: Session, place: Place) -> dict[int, int]:
     if row is None:
         return {}
     at = datetime.now(UTC)
-    bar = fleet.bar(standings.scores(session)) if place.task == WHOLE else None
-    move = decide(row.now, row.evidence, at, tasks=standings.tasks(session, place, row.evidence), bar=bar)
+    bar = fleet.bar(standings.scores(session), rules) if place.task == WHOLE else None
+    move = decide(row.now, row.evidence, at, tasks=standings.tasks(session, place, row.evidence), bar=bar, rules=rules)
     if move is None:
         return _stays(session, row, at)
     share = None
     if place.task == WHOLE and move.after is State.QUARANTINED:
         hour, posted = standings.hour(session)
         weight = float(posted.get(place.environment_version, 0))
-        if not fleet.allows(hour, weight):
-            return _asked(session, row, move)
+        if not fleet.allows(hour, weight, rules):
+            return _asked(session, row, move, rules)
         share = fleet.share(hour, weight)
     return _moved(session, row, move, share)
 
@@ -71,12 +71,12 @@ def _moved(session: Session, row: Row, move: Move, share: float | None) -> dict[
     return quarantine.move(session, name, row.place, task, move, share=share)
 
 
-def _asked(session: Session, row: Row, move: Move) -> dict[int, int]:
+def _asked(session: Session, row: Row, move: Move, rules: Rules) -> dict[int, int]:
     """Enough was quarantined this hour: it is watched, and a person is asked once."""
     if row.now.why is Why.FLEET:
         standings.look_again(session, row.place, datetime.now(UTC) + timedelta(seconds=quarantine.ASK_S))
         return {}
-    note = f"more than {DEFAULT.fleet_share:.0%} of the training weight would be quarantined within an hour without a person: {move.note}"
+    note = f"more than {rules.fleet_share:.0%} of the training weight would be quarantined within an hour without a person: {move.note}"
     _tell(session, row.place, "asked", note, row)
     name, task = owner_notices.name(session, row.place)
     return quarantine.move(session, name, row.place, task, Move(State.WATCH, Why.FLEET, note))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -21,6 +21,7 @@ from inspector.news import News
 from inspector.queue import Doorbell
 from inspector.retention import Keeping
 from inspector.settings import Settings, load
+from inspector.standing import DEFAULT
 from inspector.store import groups, look_backs, probe_work, replays, work
 from inspector.store.notices import Waker
 from inspector.store.segments import SegmentReader
@@ -77,7 +78,7 @@ class House:
             wake=lambda projects: waker.wake(projects | advised(engine, settings.rollback_share)),
             watch=lambda watched: put_on_watch(engine, waker, watched),
             late=late_bell.ring,
-            settle=lambda: settle(engine, waker),
+            settle=lambda: settle(engine, waker, settings.fleet_share),
             alarms=alarms,
         )
         return cls(settings, engine, auditor, LateAuditor(auditor), bell, late_bell, probe_bell, waker)
@@ -121,7 +122,7 @@ class House:
         if probes_wait:
             self.probe_bell.ring()
         self.waker.wake(advised(self.engine, self.settings.rollback_share))
-        settle(self.engine, self.waker)
+        settle(self.engine, self.waker, self.settings.fleet_share)
         self.regrade()
         self.late.give_up()  # last: where one group fails here, the bells are rung all the same
 
@@ -135,10 +136,10 @@ def advised(engine: Engine, share: float) -> set[int]:
         return set()
 
 
-def settle(engine: Engine, waker: News) -> None:
+def settle(engine: Engine, waker: News, fleet_share: float) -> None:
     """Move what its evidence asks to move, and wake those who wait for it. What is missed here the sweep finds."""
     try:
-        if told := settling.settle(engine):
+        if told := settling.settle(engine, replace(DEFAULT, fleet_share=fleet_share)):
             waker.wake(told)
     except Unavailable:
         log.warning("states were not looked at: the database is away")
