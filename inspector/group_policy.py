@@ -15,6 +15,7 @@ class GroupJudgement(msgspec.Struct, frozen=True, kw_only=True):
     action: Action  # keep: the rows' own actions stand; exclude: none of its rows is to be used
     reason: str = ""
     confirmed_exploits: tuple[int, ...] = ()  # positions of the overrides that count against the task after all
+    retry: bool = False  # new rollouts may succeed: rows are missing by nobody's doing
     impact: Impact | None = None  # where a row is out or has another reward
 
 
@@ -33,7 +34,8 @@ def judge_group(judgements: Sequence[Judgement], rewards: Sequence[float | None]
     impact = Impact(rows=len(paired), left=len(left), zero_variance=len(set(left)) < 2)
     if len(left) < 2:
         reason = f"rows left with a reward: {len(left)} of {len(paired)}"
-        return GroupJudgement(action=Action.EXCLUDE, reason=reason, confirmed_exploits=lost, impact=impact)
+        retry = not lost and any(judgement.retry for judgement in judgements if judgement.action is Action.EXCLUDE)
+        return GroupJudgement(action=Action.EXCLUDE, reason=reason, confirmed_exploits=lost, retry=retry, impact=impact)
     if lost and impact.zero_variance:
         return GroupJudgement(action=Action.EXCLUDE, reason="overrides leave every reward equal", confirmed_exploits=lost, impact=impact)
     return GroupJudgement(action=Action.KEEP, impact=impact)

@@ -80,3 +80,10 @@ def test_a_reward_that_a_repaired_verifier_gave_counts_against_no_task():
     regraded = Judgement(verdict=Verdict.QUARANTINE, probability=0.95, action=Action.OVERRIDE_REWARD, cause=Cause.VERIFIER_DEFECT, reward_override=0.0)
     group = judge_group([regraded, keep, keep], [1.0, 0.0, 0.0])
     assert (group.action, group.confirmed_exploits) == (Action.KEEP, ())
+
+
+def test_new_rollouts_may_succeed_where_rows_are_missing_by_nobodys_doing():
+    dead = Judgement(verdict=Verdict.QUARANTINE, probability=0.95, action=Action.EXCLUDE, cause=Cause.INFRASTRUCTURE, retry=True)
+    assert judge_group([dead, keep], [None, 1.0]).retry
+    assert not judge_group([exclude, keep], [1.0, 1.0]).retry
+    assert not judge_group([dead, override(0.0)], [None, 1.0]).retry, "an exploit is in it"

@@ -79,13 +79,15 @@ def _enforced(policy: Policy, judged: GroupJudgement, found: Sequence[Member], u
 
 def _moved(session: Session, judged: Mapping[int, GroupJudgement], members: Mapping[int, Sequence[Member]]) -> set[UUID]:
     """The members that went out with their groups, or are in again: a group may have been decided before its last members, or their rewards, had come."""
-    out, back = [], []
+    out: dict[bool, list[UUID]] = {False: [], True: []}  # by whether new rollouts may succeed
+    back = []
     for group, judgement in judged.items():
         if judgement.action is Action.EXCLUDE:
-            out += [m.key for m in members[group] if ACTIONS[m.action] is not Action.EXCLUDE]
+            out[judgement.retry] += [m.key for m in members[group] if ACTIONS[m.action] is not Action.EXCLUDE]
         else:
             back += [m.key for m in members[group] if _out_with_group(m)]
-    return verdicts.exclude(session, out) | verdicts.admit(session, back)
+    moved = [verdicts.exclude(session, keys, retry=retry) for retry, keys in out.items()]
+    return set().union(*moved, verdicts.admit(session, back))
 
 
 def _count_exploits(session: Session, lost: Sequence[Member]) -> list[Event]:
@@ -109,7 +111,9 @@ _KEPT = Judgement(verdict=Verdict.ACCEPT, probability=0.0, action=Action.KEEP)
 def _judgement(member: Member) -> Judgement:
     """By its own checks."""
     action = Action.KEEP if _out_with_group(member) else ACTIONS[member.action]
-    return Judgement(verdict=Verdict(member.verdict), probability=0.0, action=action, cause=member.cause, reward_override=member.reward_override)
+    return Judgement(
+        verdict=Verdict(member.verdict), probability=0.0, action=action, cause=member.cause, reward_override=member.reward_override, retry=member.retry
+    )
 
 
 def _out_with_group(member: Member) -> bool:
@@ -142,6 +146,7 @@ def _entry(member: Member, told: _Told, run_names: Mapping[int, str], now: Circu
         final=told.final,
         author=told.author,
         mode=now.mode(member.run),
+        retry=told.judgement.retry,
         enforced=told.enforced,
         impact=told.judgement.impact,
         reasons=(told.judgement.reason or "enough of its group is left",),

@@ -40,6 +40,7 @@ class Member(NamedTuple):
     selection: int
     pending: bool  # a check of it has not spoken yet
     cause: Cause | None = None  # of what stands
+    retry: bool = False
 
 
 def touch(session: Session, project: int, groups: Iterable[GroupName]) -> dict[tuple[int | None, str], int]:
@@ -96,7 +97,7 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
         driver(session)
         .execute(
             "SELECT t.group_id, t.key, t.id, t.reward, v.verdict, v.action, v.reward_override, v.seq,"
-            " t.task, t.run, e.environment, e.version, k.task, t.selection, position(decode('00', 'hex') IN v.outcomes) > 0, v.cause"
+            " t.task, t.run, e.environment, e.version, k.task, t.selection, position(decode('00', 'hex') IN v.outcomes) > 0, v.cause, v.retry"
             " FROM trajectory t JOIN verdict v USING (key) JOIN task k ON k.id = t.task JOIN environment_version e ON e.id = t.environment_version"
             " WHERE t.group_id = ANY(%s) ORDER BY t.group_id, t.key",
             (sorted(set(groups)),),
@@ -104,8 +105,8 @@ def members(session: Session, groups: Iterable[int]) -> dict[int, list[Member]]:
         .fetchall()
     )
     found: dict[int, list[Member]] = {}
-    for group, *row, cause in rows:
-        found.setdefault(group, []).append(Member._make((*row, cause_of(cause))))
+    for group, *row, cause, retry in rows:
+        found.setdefault(group, []).append(Member._make((*row, cause_of(cause), retry)))
     return found
 
 

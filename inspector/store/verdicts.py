@@ -287,21 +287,21 @@ def take_back(session: Session, keys: Sequence[UUID]) -> dict[UUID, int | None]:
     return dict(rows.fetchall())
 
 
-def exclude(session: Session, keys: Sequence[UUID]) -> set[UUID]:
+def exclude(session: Session, keys: Sequence[UUID], *, retry: bool = False) -> set[UUID]:
     """These are out with their group, but for what a person judged meanwhile; which they are. What their own checks said stays."""
-    return _with_group(session, keys, Action.EXCLUDE)
+    return _with_group(session, keys, Action.EXCLUDE, retry=retry)
 
 
 def admit(session: Session, keys: Sequence[UUID]) -> set[UUID]:
     """These were out with their group only, and are in again; which they are."""
-    return _with_group(session, keys, Action.KEEP)
+    return _with_group(session, keys, Action.KEEP, retry=False)
 
 
-def _with_group(session: Session, keys: Sequence[UUID], action: Action) -> set[UUID]:
+def _with_group(session: Session, keys: Sequence[UUID], action: Action, *, retry: bool) -> set[UUID]:
     if not keys:
         return set()
-    statement = "UPDATE verdict SET action = %s, reward_override = NULL WHERE key = ANY(%s) AND NOT by_person RETURNING key"
-    return {row[0] for row in driver(session).execute(statement, (ACTION_CODE[action], list(keys))).fetchall()}
+    statement = "UPDATE verdict SET action = %s, reward_override = NULL, retry = %s WHERE key = ANY(%s) AND NOT by_person RETURNING key"
+    return {row[0] for row in driver(session).execute(statement, (ACTION_CODE[action], retry, list(keys))).fetchall()}
 
 
 def count_as_exploits(session: Session, keys: Sequence[UUID]) -> set[UUID]:

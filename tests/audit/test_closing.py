@@ -309,3 +309,15 @@ def test_a_heartbeat_does_not_wait_for_its_own_closing(desk: Desk) -> None:
         with transaction(desk.engine) as beating:
             driver(beating).execute("SET LOCAL lock_timeout = '1s'")
             work.extend(beating, claims, 30.0)
+
+
+def test_a_group_that_lost_its_rows_to_what_ran_it_is_to_be_rolled_out_again(desk: Desk) -> None:
+    desk.post(member(0, size=2, verifier={"exit_code": 124, "timed_out": True, "stdout": "killed"}), member(1, size=2))
+    desk.audit()
+    told = {d.trajectory: d for d in desk.feed()}
+    assert [(told[id_].scope, told[id_].action, told[id_].retry) for id_ in ("m0", "m1")] == [
+        (Scope.TRAJECTORY, Action.EXCLUDE, True),
+        (Scope.GROUP, Action.EXCLUDE, True),
+    ]
+    assert told["m1"].impact is not None
+    assert (told["m1"].impact.left, desk.stored("m1").retry) == (1, True)
