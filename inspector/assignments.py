@@ -13,13 +13,19 @@ from inspector.trajectory import Identifier, Number
 
 MOST_TASKS = 20_000
 MOST_HINTS = 1000
-Face = Literal["auto", "harbor", "rows", "function", "gold_actions"]
+Face = Literal["auto", "harbor", "rows", "function", "gold_actions", "reasoning_gym", "verifiers", "http_verifier"]
+NAMED = {"reasoning_gym": "reasoning-gym:", "verifiers": "verifiers:"}  # what is named rather than uploaded, by its face: as a command line calls it
+
+
+def handed_over(face: str, entry: str | None) -> str:
+    """What a probe on a command line is given, beside the folder that was packed."""
+    return NAMED.get(face, "") + entry if entry else "PATH"
 
 
 class PackageOfWork(msgspec.Struct, frozen=True, kw_only=True):
-    """A tar that holds an environment version, and how it is opened."""
+    """A tar that holds an environment version, or its name, and how it is opened."""
 
-    sha256: str
+    sha256: str | None  # None where `entry` names what is installed beside the worker
     face: str
     entry: str | None = None
     dataset: str | None = None

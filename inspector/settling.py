@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from inspector import probing, quarantine
+from inspector.assignments import handed_over
 from inspector.errors import Unknown
 from inspector.showable import shell_word
 from inspector.standing import DEFAULT, Move, Now, Rules, Why, conditions, decide, fleet
@@ -117,5 +118,11 @@ def command(session: Session, place: Place, task: str | None) -> str | None:
         package = packages.of(session, place.environment_version).package
     except Unknown:
         return None
-    words = ["inspector", "probe", package.entry or "PATH", *(["--dataset", package.dataset] if package.dataset else []), *(["--task", task] if task else [])]
+    words = [
+        "inspector",
+        "probe",
+        handed_over(package.face, package.entry),
+        *(["--dataset", package.dataset] if package.dataset else []),
+        *(["--task", task] if task else []),
+    ]
     return " ".join(map(shell_word, words))

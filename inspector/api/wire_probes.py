@@ -20,11 +20,11 @@ Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class PackageRequest(Request, frozen=True, kw_only=True):
-    """What a version is made of: an uploaded tar, and how it is opened."""
+    """What a version is made of: an uploaded tar, or the name of what lies elsewhere, and how it is opened."""
 
-    artifact: Sha256
+    artifact: Sha256 | None = None  # left out where the face is reasoning_gym, and where it is verifiers and the environment is installed
     face: Face = "auto"
-    entry: Inside | None = None  # what is opened inside the tar; left out: all that is in it
+    entry: Inside | None = None  # what is opened inside the tar; left out: all that is in it. Of a named face the data set, the environment, the address
     dataset: Inside | None = None  # a file inside the tar
 
 
@@ -33,7 +33,7 @@ class PackageAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     environment: str
     version: str
-    artifact: str
+    artifact: str | None
     face: str
     entry: str | None
     dataset: str | None

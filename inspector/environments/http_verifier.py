@@ -9,12 +9,14 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
+from inspector.egress import Egress, NoAnswer, Refused
 from inspector.environments import boxes
 from inspector.environments.answers import Question, Taken, read_questions
 from inspector.environments.protocol import AS_DECLARED, Conditions, Grade, Submission, TaskUnderTest, Text, Trouble, Unreadable
@@ -28,13 +30,14 @@ ANSWER_BYTES = 1 << 20
 class HttpVerifier:
     """An address, and rows to send there."""
 
-    def __init__(self, address: str, rows: Sequence[Row], *, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(self, address: str, rows: Sequence[Row], *, deadline_s: float = DEADLINE_S, egress: Egress | None = None) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise Unreadable(f"{address!r:.200} is no plain http(s) address")
         self.id = f"{parts.hostname}{parts.path}"
         self._address = address
         self._deadline_s = deadline_s
+        self._egress = egress  # None: whoever asks for the call makes it from their own machine
         self._questions = {each.id: each for each in read_questions(rows)}
 
     @cached_property
@@ -63,6 +66,8 @@ class HttpVerifier:
         return Grade(grade.reward, grade.components, grade.trouble, grade.evidence, wall_s=time.monotonic() - began)
 
     def _posted(self, body: Mapping[str, Any], seconds: float) -> Grade:
+        if self._egress is not None:
+            return self._through(replace(self._egress, deadline_s=seconds, answer_bytes=ANSWER_BYTES + 1), body)
         try:
             status, data = asyncio.run(asyncio.wait_for(self._answer(body), seconds))
         except (TimeoutError, httpx.TimeoutException):
@@ -70,6 +75,15 @@ class HttpVerifier:
         except httpx.HTTPError as error:
             return Grade(None, trouble=Trouble.BROKEN, evidence=f"{type(error).__name__}: {str(error)[:300]}")
         return _read(status, data)
+
+    def _through(self, egress: Egress, body: Mapping[str, Any]) -> Grade:
+        try:
+            found = egress.post(self._address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        except Refused as error:
+            return Grade(None, trouble=Trouble.REFUSED, evidence=f"this verifier is not called: {error}")
+        except NoAnswer as error:
+            return Grade(None, trouble=Trouble.BROKEN, evidence=str(error))
+        return _read(found.status, found.body)
 
     async def _answer(self, body: Mapping[str, Any]) -> tuple[int, bytes]:
         data = b""

@@ -16,11 +16,11 @@ from inspector.store.session import driver
 
 
 class Package(NamedTuple):
-    """An uploaded tar that holds an environment version."""
+    """An uploaded tar that holds an environment version, or the name of what lies elsewhere."""
 
-    sha256: str
+    sha256: str | None
     face: str
-    entry: str | None = None  # what is opened inside it; None: all that is in it
+    entry: str | None = None  # what is opened inside it; None: all that is in it; of a named face, the name
     dataset: str | None = None  # a file inside it
 
 
@@ -56,7 +56,7 @@ def put(session: Session, environment_version: int, project: int, package: Packa
         "INSERT INTO package (environment_version, project, sha256, face, entry, dataset) VALUES (%s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (environment_version) DO UPDATE SET project = excluded.project, sha256 = excluded.sha256, face = excluded.face,"
         " entry = excluded.entry, dataset = excluded.dataset, put_at = clock_timestamp() WHERE package.content_version IS NULL RETURNING xmax = 0",
-        (environment_version, project, bytes.fromhex(package.sha256), package.face, package.entry, package.dataset),
+        (environment_version, project, None if package.sha256 is None else bytes.fromhex(package.sha256), package.face, package.entry, package.dataset),
     ).fetchone()
     if written is None and of(session, environment_version).package != package:
         raise Conflict("this version was probed as another package: register what has changed as a version of its own", path="$.artifact")

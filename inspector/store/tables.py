@@ -651,7 +651,7 @@ class PackageRow(SQLModel, table=True):
 
     environment_version: int = Field(sa_column=_column(BigInteger, ForeignKey("environment_version.id"), primary_key=True, autoincrement=False))
     project: int = Field(sa_column=_column(BigInteger, ForeignKey("project.id")))  # whose artifact it is
-    sha256: bytes = Field(sa_column=_column(LargeBinary))
+    sha256: bytes | None = Field(default=None, sa_column=_column(LargeBinary, null=True))  # NULL where `entry` names what lies elsewhere
     face: str = Field(sa_column=_column(Text))
     entry: str | None = Field(default=None, sa_column=_column(Text, null=True))  # what is opened inside the tar; NULL: all that is in it
     dataset: str | None = Field(default=None, sa_column=_column(Text, null=True))

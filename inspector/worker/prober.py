@@ -16,6 +16,7 @@ import structlog
 
 from inspector.assignments import MOST_HINTS, MOST_TASKS, Assignment, Listing, ReplayReport, WorkReport
 from inspector.client import Api, ApiError
+from inspector.egress import Egress
 from inspector.environments.lint import lint
 from inspector.environments.protocol import Environment, Kind, TaskUnderTest, Unreadable
 from inspector.packing import PACKAGE_BYTES
@@ -31,15 +32,16 @@ log = structlog.get_logger()
 CONFLICT, BUSY = 409, 429
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0)  # between attempts to report
 REPORT_BYTES = 4 << 20
+PUBLIC = Egress()  # what may be called where the operator says nothing
 PROOF_CHARS = 20_000  # of a report that would be larger
 
 
 class Prober:
     """What one worker process needs to probe."""
 
-    def __init__(self, api: Api, backend: Backend, room: Path) -> None:
+    def __init__(self, api: Api, backend: Backend, room: Path, egress: Egress = PUBLIC) -> None:
         self._api, self._backend = api, backend
-        self._shelf = Shelf(room, backend, self._fetch)
+        self._shelf = Shelf(room, backend, self._fetch, egress)
 
     def drain(self, for_s: float) -> bool:
         """Work until nothing is left to claim, and begin nothing after `for_s`; whether there may be more."""

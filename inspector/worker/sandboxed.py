@@ -13,6 +13,7 @@ from celery.signals import worker_init, worker_process_init, worker_process_shut
 
 from inspector import logs, queue
 from inspector.client import Api
+from inspector.egress import Egress
 from inspector.queue import Doorbell
 from inspector.sandbox import stage
 from inspector.sandbox.opening import open_backend
@@ -74,7 +75,7 @@ def prober(settings: Settings) -> Prober:
     if not settings.api_url or not settings.prober_key:
         raise BadSetting("a sandbox worker needs INSPECTOR_API_URL and INSPECTOR_PROBER_KEY")
     room = Path(settings.sandbox_folder or Path(tempfile.gettempdir()) / f"inspector-packages-{os.getuid()}")
-    return Prober(Api(settings.api_url, settings.prober_key, timeout_s=CALL_S), open_backend(), room)
+    return Prober(Api(settings.api_url, settings.prober_key, timeout_s=CALL_S), open_backend(), room, Egress.of(settings))
 
 
 @celery.task(name=queue.PROBE)

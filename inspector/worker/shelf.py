@@ -5,17 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from inspector.assignments import Assignment, PackageOfWork
+from inspector import egress as egressing
+from inspector.assignments import Assignment, PackageOfWork, handed_over
+from inspector.egress import Egress
 from inspector.environments.benchmark_rows import BenchmarkRows
 from inspector.environments.gold_actions import GoldActions
 from inspector.environments.harbor.face import HarborEnvironment
+from inspector.environments.http_verifier import HttpVerifier
 from inspector.environments.opening import open_environments
 from inspector.environments.protocol import Environment, Unreadable
+from inspector.environments.reasoning_gym import open_reasoning_gym
 from inspector.environments.reward_function import RewardFunction
+from inspector.environments.rows import read_rows
+from inspector.environments.verifiers_env import VerifiersEnvironment
 from inspector.packing import unpack
 from inspector.sandbox.protocol import Backend
 from inspector.sandbox.stage import owner_name
@@ -28,8 +34,8 @@ KINDS = {"harbor": HarborEnvironment, "rows": BenchmarkRows, "function": RewardF
 class Shelf:
     """Holds one package at a time, in a folder of this process."""
 
-    def __init__(self, room: Path, backend: Backend, fetch: Fetch) -> None:
-        self._room, self._backend, self._fetch = room, backend, fetch
+    def __init__(self, room: Path, backend: Backend, fetch: Fetch, egress: Egress) -> None:
+        self._room, self._backend, self._fetch, self._egress = room, backend, fetch, egress
         self._held: tuple[PackageOfWork, Environment] | None = None
 
     def environment(self, assignment: Assignment) -> Environment:
@@ -46,8 +52,13 @@ class Shelf:
 
     def _opened(self, assignment: Assignment) -> Environment:
         folder = self._cleared()
-        tar, files = folder / "package.tar", folder / "files"
+        files = folder / "files"
         files.mkdir()
+        if assignment.package.sha256 is not None:
+            self._unpack(assignment, folder / "package.tar", files)
+        return _open(files, assignment.package, self._backend, self._egress)
+
+    def _unpack(self, assignment: Assignment, tar: Path, files: Path) -> None:
         with tar.open("w+b") as file:
             self._fetch(assignment, file)
             file.seek(0)
@@ -56,7 +67,6 @@ class Shelf:
             file.seek(0)
             unpack(file, files)
         tar.unlink()
-        return _open(files, assignment.package, self._backend)
 
     def _cleared(self) -> Path:
         """An empty folder of ours, what processes that have died left taken away."""
@@ -76,8 +86,30 @@ def _is_dead(name: str) -> bool:
     return here == owner_name().partition("-")[0] and pid.isdigit() and owner_name(int(pid)) != name
 
 
-def _open(files: Path, package: PackageOfWork, backend: Backend) -> Environment:
-    entry = package.entry or _only(files)
+def _open(files: Path, package: PackageOfWork, backend: Backend, egress: Egress) -> Environment:
+    match package.face, package.entry or _only(files):
+        case "reasoning_gym", name:
+            found: Sequence[Environment] = open_reasoning_gym(name, backend)
+        case "verifiers", name:
+            found = [VerifiersEnvironment(name, backend, folder=files)]
+        case "http_verifier", address:
+            found = [_served(address, files, package, egress)]
+        case _, entry:
+            return _inside_package(files, entry, package, backend)
+    if len(found) != 1:
+        raise Unreadable(f"{package.entry!r:.200} names {len(found)} environments: register each as a version of its own")
+    return found[0]
+
+
+def _served(address: str, files: Path, package: PackageOfWork, egress: Egress) -> HttpVerifier:
+    try:
+        egress.admit(address)
+    except egressing.Refused as error:
+        raise Unreadable(f"this verifier is not called: {error}") from error
+    return HttpVerifier(address, read_rows(_inside(files, package.dataset or _only(files))), egress=egress)
+
+
+def _inside_package(files: Path, entry: str, package: PackageOfWork, backend: Backend) -> Environment:
     found = open_environments(str(_inside(files, entry)), dataset=_inside(files, package.dataset) if package.dataset else None, backend=backend)
     if len(found) != 1:
         raise Unreadable(f"{entry!r:.200} holds {len(found)} environments: register each as a version of its own")
@@ -103,5 +135,5 @@ def _inside(files: Path, name: str) -> Path:
 
 def command(package: PackageOfWork) -> str:
     """How the same is asked for on a command line, beside the folder that was packed."""
-    words = ["inspector", "probe", package.entry or "PATH", *(["--dataset", package.dataset] if package.dataset else [])]
+    words = ["inspector", "probe", handed_over(package.face, package.entry), *(["--dataset", package.dataset] if package.dataset else [])]
     return " ".join(map(shell_word, words))

@@ -400,7 +400,7 @@ def upgrade() -> None:
     op.create_table('package',
     sa.Column('environment_version', sa.BigInteger(), autoincrement=False, nullable=False),
     sa.Column('project', sa.BigInteger(), nullable=False),
-    sa.Column('sha256', sa.LargeBinary(), nullable=False),
+    sa.Column('sha256', sa.LargeBinary(), nullable=True),
     sa.Column('face', sa.Text(), nullable=False),
     sa.Column('entry', sa.Text(), nullable=True),
     sa.Column('dataset', sa.Text(), nullable=True),

@@ -384,6 +384,52 @@ def test_a_package_is_shown_to_who_registered_it(registered: House) -> None:
     assert registered.get(f"{VERSION}/package", "other-reviewer").status_code == 404
 
 
+NAMED = "/v1/environments/acme/named/versions/1"
+ADDRESS = "https://judge.example/verify"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"face": "reasoning_gym", "entry": "chain_sum"},
+        {"face": "verifiers", "entry": "acme/wordle@1.2"},
+        {"face": "verifiers", "entry": "wordle", "artifact": SHA256},
+        {"face": "http_verifier", "entry": ADDRESS, "artifact": SHA256, "dataset": "rows.jsonl"},
+    ],
+    ids=["a data set", "an installed environment", "an uploaded one", "a served verifier"],
+)
+def test_what_is_named_is_registered_and_its_probe_says_what_to_open(registered: House, wanted: dict[str, Any]) -> None:
+    assert registered.call("PUT", f"{NAMED}/package", wanted).status_code == 201
+    assert registered.call("PUT", f"{NAMED}/package", wanted).status_code == 200
+    shown = registered.get(f"{NAMED}/package").json()
+    assert {name: shown[name] for name in ("artifact", "face", "entry", "dataset")} == {"artifact": None, "dataset": None, **wanted}
+    assert registered.call("POST", f"{NAMED}/probes", {}).status_code == 201
+    work = claim(registered)
+    assert work is not None
+    assert (work["package"]["face"], work["package"]["entry"], work["package"]["sha256"]) == (wanted["face"], wanted["entry"], wanted.get("artifact"))
+    fetched = registered.client.get(f"/v1/probe-work/{work['work']}/package", params={"lease": work["lease"]}, headers=registered.auth("prober"))
+    assert fetched.status_code == (200 if "artifact" in wanted else 404)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path"),
+    [
+        ({}, "$.artifact"),
+        ({"face": "rows"}, "$.artifact"),
+        ({"face": "reasoning_gym"}, "$.entry"),
+        ({"face": "reasoning_gym", "entry": "../x"}, "$.entry"),
+        ({"face": "reasoning_gym", "entry": "chain_sum", "artifact": SHA256}, "$.artifact"),
+        ({"face": "verifiers", "entry": "--help me"}, "$.entry"),
+        ({"face": "http_verifier", "entry": "file:///etc/passwd", "artifact": SHA256, "dataset": "r"}, "$.entry"),
+        ({"face": "http_verifier", "entry": ADDRESS, "dataset": "r"}, "$.artifact"),
+        ({"face": "http_verifier", "entry": ADDRESS, "artifact": SHA256}, "$.dataset"),
+    ],
+)
+def test_a_package_of_which_a_part_is_missing_is_refused(registered: House, wanted: dict[str, Any], path: str) -> None:
+    refused = registered.call("PUT", f"{NAMED}/package", wanted)
+    assert (refused.status_code, refused.json()["error"]["path"]) == (422, path)
+
+
 def test_a_package_must_have_been_uploaded_by_this_project(registered: House) -> None:
     assert registered.call("PUT", "/v1/environments/other/x/versions/1/package", {"artifact": SHA256}, "other-owner").status_code == 404
 

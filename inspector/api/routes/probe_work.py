@@ -14,6 +14,7 @@ from inspector.api.openapi import documented
 from inspector.api.reading import LARGE, JsonBody
 from inspector.api.sessions import ServiceDep, SessionDep
 from inspector.assignments import Assignment, Standing, WorkReport
+from inspector.errors import Unknown
 from inspector.store import artifacts, packages, probe_work, probes
 
 router = APIRouter()
@@ -33,6 +34,8 @@ def fetch_package(session: SessionDep, service: ServiceDep, who: Prober, work: W
     """The tar of the version that a claimed work is about."""
     held = probe_work.held(session, work, lease)
     known = packages.of(session, probes.find(session, None, held.probe).environment_version)
+    if known.package.sha256 is None:
+        raise Unknown("package of work", work)
     path = artifacts.path_of(service.settings.store_path / "artifacts", known.project_uuid, known.package.sha256)
     return FileResponse(path, media_type="application/octet-stream", headers={"X-Content-Type-Options": "nosniff"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 from uuid import UUID
@@ -45,6 +46,11 @@ from inspector.store.probes import OVER, Asked, Budget, Place, Priority, Probe, 
 router = APIRouter()
 ProbeId = Annotated[UUID, Path(description="of the probe")]
 Filtered = Annotated[Name | None, Query()]
+NAMES = {
+    "reasoning_gym": re.compile(r"[a-z0-9_]{1,100}"),
+    "verifiers": re.compile(r"[A-Za-z0-9_][\w./@-]{0,199}"),
+    "http_verifier": re.compile(r"https?://\S{1,400}"),
+}
 NO_HINTS = b"[]"
 
 
@@ -52,12 +58,29 @@ NO_HINTS = b"[]"
 def register_package(
     session: SessionDep, who: Owner, environment: Name, version: Name, wanted: Annotated[PackageRequest, Depends(JsonBody(PackageRequest))]
 ) -> Response:
-    """Say of which uploaded tar a version is made. The first project to do so owns it. 201 when it is new, 200 when it was said before."""
+    """Say of which uploaded tar a version is made, or what it is called elsewhere. 201 when it is new, 200 when it was said before.
+
+    The first project to do so owns it.
+    """
+    _whole(wanted)
     environment_version = own_version(session, who, environment, version)
-    if (length := artifacts.length_of(session, who.project, wanted.artifact)) > PACKAGE_BYTES:
+    if wanted.artifact and (length := artifacts.length_of(session, who.project, wanted.artifact)) > PACKAGE_BYTES:
         raise TooLarge(f"a package of {length} bytes, the limit is {PACKAGE_BYTES}", path="$.artifact")
     new = probing.register(session, who.project, environment_version, Package(wanted.artifact, wanted.face, wanted.entry, wanted.dataset))
     return answer(_package(environment, version, packages.of(session, environment_version)), 201 if new else 200)
+
+
+def _whole(wanted: PackageRequest) -> None:
+    """Raises BadSubmission where a part is missing, or one too many."""
+    if (named := NAMES.get(wanted.face)) is None:
+        if wanted.artifact is None:
+            raise BadSubmission(f"the face {wanted.face} is opened from an uploaded tar", path="$.artifact")
+    elif wanted.entry is None or not named.fullmatch(wanted.entry):
+        raise BadSubmission(f"the face {wanted.face} needs a name as {named.pattern}", path="$.entry")
+    elif wanted.face == "http_verifier" and (wanted.artifact is None or wanted.dataset is None):
+        raise BadSubmission("an HTTP verifier needs an uploaded tar with a data set of rows", path="$.artifact" if wanted.artifact is None else "$.dataset")
+    elif wanted.face == "reasoning_gym" and wanted.artifact is not None:
+        raise BadSubmission("a data set of reasoning-gym is named, not uploaded", path="$.artifact")
 
 
 def _package(environment: str, version: str, known: Registered) -> PackageAnswer:

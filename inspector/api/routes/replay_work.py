@@ -15,6 +15,7 @@ from inspector.api.reading import LARGE, JsonBody
 from inspector.api.routes.probe_work import Lease, Work
 from inspector.api.sessions import ServiceDep, SessionDep
 from inspector.assignments import ReplayReport, Standing
+from inspector.errors import Unknown
 from inspector.store import artifacts, packages, replays
 
 router = APIRouter()
@@ -25,6 +26,8 @@ PLAIN = {"X-Content-Type-Options": "nosniff"}
 def fetch_package_of_replay(session: SessionDep, service: ServiceDep, who: Prober, work: Work, lease: Lease) -> Response:
     """The tar of the version whose verifier grades."""
     known = packages.of(session, replays.graded_by(replays.held(session, work, lease)))
+    if known.package.sha256 is None:
+        raise Unknown("package of work", work)
     path = artifacts.path_of(service.settings.store_path / "artifacts", known.project_uuid, known.package.sha256)
     return FileResponse(path, media_type="application/octet-stream", headers=PLAIN)
 
