@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.wording import values
+from dashboard.wording import reports, values
 from dashboard.wording.findings import BLANK, QUOTE, QUOTE_LINES, quoted
 from inspector.showable import showable
 
@@ -56,3 +56,18 @@ def test_a_quote_is_short_and_showable_whatever_it_quotes(text):
     assert said == showable(said, lines=True)
     assert said.count("\n") < QUOTE_LINES
     assert not text.strip(BLANK) or said
+
+
+@pytest.mark.parametrize(
+    ("standing", "told"),
+    [
+        ("dead", "0 of 30 paid (0% to 12%): never solved so far, which is no proof that it cannot be"),
+        ("of_a_newer\u202e_service", "0 of 30 paid (0% to 12%): of a newer\\u{202e} service"),
+    ],
+)
+def test_rollouts_stand_beside_the_outcomes_of_a_task(standing, told):
+    found = {"scored": 30, "paid": 0, "standing": standing, "rate": 0.0, "low": 0.0, "high": 0.1157}
+    line = {"task": "a", "outcomes": ["sound"], "probed_at": "2026-12-01T04:00:00Z", "rollouts": found}
+    facts = {fact.label: fact.text for fact in reports.sections(line, None, None)[0].facts}
+    assert facts["rollouts"] == told
+    assert facts["outcomes"] == "sound"
