@@ -21,10 +21,11 @@ def bound(honest_mean: float, recall: float, missed: float) -> float:
 
 
 def replacement(declaration: Declaration, reward: float, *, honest_mean: float | None, recall: float) -> float | None:
-    """The reward of a proved exploit: the declared minimum, or the declared penalty where that is too much; None where neither is low enough.
+    """The reward of a proved exploit: the declared penalty, or the declared minimum where there is none; None where that is not low enough.
 
     Not the largest allowed value: one that just ties with honest work would still rank the exploit above the honest
-    failures of its group. It never raises a reward. Without a known honest mean the declared minimum stands for it.
+    failures of its group, and the minimum ties with these, so that a group of failures and exploits would teach nothing.
+    It never raises a reward. Without a known honest mean the declared minimum stands for it.
     """
     low, high = declaration.reward.min, declaration.reward.max
     if low is None or high is None or low > high:
@@ -32,7 +33,7 @@ def replacement(declaration: Declaration, reward: float, *, honest_mean: float |
     mean = low if honest_mean is None else min(honest_mean, high)
     ceiling = min(bound(mean, recall, max(high, reward)), reward, high)
     penalty = low if declaration.reward.penalty_min is None else min(declaration.reward.penalty_min, low)
-    return next((v for v in (low, penalty) if v <= ceiling), None)
+    return penalty if penalty <= ceiling else None
 
 
 def gained(declaration: Declaration, reward: float) -> bool:

@@ -21,7 +21,7 @@ def declared(low=0.0, high=1.0, penalty=None):
     ("declaration", "honest_mean", "recall", "value"),
     [
         (declared(), 0.5, 0.9, 0.0),  # bound 0.44: worth a failure, though 0.44 were allowed
-        (declared(penalty=-1.0), 0.5, 0.9, 0.0),  # no penalty where a failure's reward is low enough
+        (declared(penalty=-1.0), 0.5, 0.9, -1.0),  # a penalty that is declared is taken: it loses against failures too
         (declared(), 0.1, 0.9, 0.0),  # the bound is 0 but for rounding
         (declared(), 0.05, 0.9, None),  # bound -0.06: nothing in the range is low enough
         (declared(penalty=-1.0), 0.05, 0.9, -1.0),

@@ -36,10 +36,6 @@ Row = Mapping[str, Any]
 Details = Callable[[Sequence[Row], Sequence[Any]], Sequence[Mapping[str, Any]]]
 
 
-class NothingAdmitted(RuntimeError):
-    """Every task of the dataset is quarantined or retired, so there is nothing to roll out."""
-
-
 def by_columns(row: Row) -> Place:
     """The columns `environment`, `environment_version` and `task_id` of a dataset's row."""
     return Place(str(row["environment"]), str(row["environment_version"]), str(row["task_id"]))
@@ -234,7 +230,8 @@ class _Admitted:
                     yield dict(row)
             done += 1
             if not given and not any(self._client.admit(*self._place(row)) for row in order):
-                raise NothingAdmitted("every task of the dataset is quarantined or retired")
+                log.error("inspector: every task of the dataset is quarantined or retired, so there is nothing to roll out")
+                return  # training ends as where a dataset does
 
 
 def _is_there(advice: RollbackAdvice) -> bool:
