@@ -79,7 +79,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     failure: Annotated[str, msgspec.Meta(max_length=10_000)] | None = None  # why there are not as many as were asked for
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class WorkState(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a lease or a report."""
 
     work: int

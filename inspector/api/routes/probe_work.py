@@ -13,7 +13,7 @@ from inspector.api.answers import answer
 from inspector.api.openapi import documented
 from inspector.api.reading import LARGE, JsonBody
 from inspector.api.sessions import ServiceDep, SessionDep
-from inspector.assignments import Assignment, Standing, WorkReport
+from inspector.assignments import Assignment, WorkReport, WorkState
 from inspector.errors import Unknown
 from inspector.store import artifacts, packages, probe_work, probes
 
@@ -40,13 +40,13 @@ def fetch_package(session: SessionDep, service: ServiceDep, who: Prober, work: W
     return FileResponse(path, media_type="application/octet-stream", headers={"X-Content-Type-Options": "nosniff"})
 
 
-@router.post("/v1/probe-work/{work}/renew", **documented(Standing, 404, 409))
+@router.post("/v1/probe-work/{work}/renew", **documented(WorkState, 404, 409))
 def renew_lease(session: SessionDep, service: ServiceDep, who: Prober, work: Work, lease: Lease) -> Response:
     """Keep a claimed work for another lease."""
-    return answer(Standing(work=work, state=probing.renew(session, work, lease, service.settings.lease_s)))
+    return answer(WorkState(work=work, state=probing.renew(session, work, lease, service.settings.lease_s)))
 
 
-@router.post("/v1/probe-work/{work}/report", **documented(Standing, 404, 409))
+@router.post("/v1/probe-work/{work}/report", **documented(WorkState, 404, 409))
 def report_work(session: SessionDep, who: Prober, work: Work, lease: Lease, said: Annotated[WorkReport, Depends(JsonBody(WorkReport, LARGE))]) -> Response:
     """Close a claimed work with what was found."""
-    return answer(Standing(work=work, state=probing.report(session, work, lease, said)))
+    return answer(WorkState(work=work, state=probing.report(session, work, lease, said)))

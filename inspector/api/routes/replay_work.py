@@ -14,7 +14,7 @@ from inspector.api.openapi import documented
 from inspector.api.reading import LARGE, JsonBody
 from inspector.api.routes.probe_work import Lease, Work
 from inspector.api.sessions import ServiceDep, SessionDep
-from inspector.assignments import ReplayReport, Standing
+from inspector.assignments import ReplayReport, WorkState
 from inspector.errors import Unknown
 from inspector.store import artifacts, packages, replays
 
@@ -40,15 +40,15 @@ def fetch_state_of_replay(session: SessionDep, service: ServiceDep, who: Prober,
     return FileResponse(path, media_type="application/octet-stream", headers=PLAIN)
 
 
-@router.post("/v1/replay-work/{work}/renew", **documented(Standing, 404, 409))
+@router.post("/v1/replay-work/{work}/renew", **documented(WorkState, 404, 409))
 def renew_replay(session: SessionDep, service: ServiceDep, who: Prober, work: Work, lease: Lease) -> Response:
     """Keep a claimed replay for another lease."""
-    return answer(Standing(work=work, state=replaying.renew(session, work, lease, service.settings.lease_s)))
+    return answer(WorkState(work=work, state=replaying.renew(session, work, lease, service.settings.lease_s)))
 
 
-@router.post("/v1/replay-work/{work}/report", **documented(Standing, 404, 409))
+@router.post("/v1/replay-work/{work}/report", **documented(WorkState, 404, 409))
 def report_replay(
     session: SessionDep, who: Prober, work: Work, lease: Lease, said: Annotated[ReplayReport, Depends(JsonBody(ReplayReport, LARGE))]
 ) -> Response:
     """Say what the verifier paid."""
-    return answer(Standing(work=work, state=replaying.report(session, work, lease, said)))
+    return answer(WorkState(work=work, state=replaying.report(session, work, lease, said)))
