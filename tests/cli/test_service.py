@@ -169,6 +169,23 @@ def test_what_a_run_used_of_what_is_bad_is_told_and_listed_as_csv(ask, stack, wr
     assert advice["rollback"]["policy_version"] == 0
 
 
+def test_a_worker_advises_to_go_back_where_an_update_turns_out_bad(ask, stack, written):
+    with Api(stack.api_url, stack.keys["trainer"]) as trainer:
+        trainer.post_step("late", 1, {"policy_before": 0, "policy_after": 1, "checkpoint": "/saved/1"})
+        trainer.post_step("late", 2, {"policy_before": 1, "policy_after": 2, "used": [{"id": "late-bad", "weight": 1.0, "reward": 1.0}]})
+        head = trainer.decisions()["seq"]
+        failed = {"exit_code": 1, "tests": {"collected": 3, "passed": 2, "failed": 1}}
+        assert ask("post", written(episode("late-bad", run={"id": "late"}, verifier=failed)), "--wait", 60).code == 0
+        told = []
+        for _ in range(10):
+            told += trainer.decisions(after=head, wait=5.0)["decisions"]
+            head = max([head, *(decision["seq"] for decision in told)])
+            if any(decision["action"] == "advise_rollback" for decision in told):
+                break
+    [advice] = [decision for decision in told if decision["action"] == "advise_rollback"]
+    assert (advice["run"], advice["rollback"]["checkpoint"], advice["rollback"]["policy_version"]) == ("late", "/saved/1", 1)
+
+
 def test_runs_are_listed_and_set_to_enforce(ask, written):
     ask("post", written(episode("of-a-run", run={"id": "cli-run"})))
     assert ask("runs", "mode", "cli-run", "enforce", "--json").lines[0]["mode"] == "enforce"
