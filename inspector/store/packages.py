@@ -55,7 +55,9 @@ def put(session: Session, environment_version: int, project: int, package: Packa
     written = connection.execute(
         "INSERT INTO package (environment_version, project, sha256, face, entry, dataset) VALUES (%s, %s, %s, %s, %s, %s)"
         " ON CONFLICT (environment_version) DO UPDATE SET project = excluded.project, sha256 = excluded.sha256, face = excluded.face,"
-        " entry = excluded.entry, dataset = excluded.dataset, put_at = clock_timestamp() WHERE package.content_version IS NULL RETURNING xmax = 0",
+        " entry = excluded.entry, dataset = excluded.dataset, put_at = CASE WHEN (package.sha256, package.face, package.entry, package.dataset)"
+        " IS NOT DISTINCT FROM (excluded.sha256, excluded.face, excluded.entry, excluded.dataset) THEN package.put_at ELSE clock_timestamp() END"
+        " WHERE package.content_version IS NULL RETURNING xmax = 0",
         (environment_version, project, None if package.sha256 is None else bytes.fromhex(package.sha256), package.face, package.entry, package.dataset),
     ).fetchone()
     if written is None and of(session, environment_version).package != package:
