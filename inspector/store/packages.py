@@ -78,7 +78,8 @@ def of(session: Session, environment_version: int) -> Registered:
     )
     if row is None:
         raise Unknown("package of environment version", environment_version)
-    return Registered(Package(*row[:4]), *row[4:11], scores_of(*row[11:]))
+    sha256, face, entry, dataset, *known, probed, counts, probed_at = row
+    return Registered(*(Package(sha256, face, entry, dataset), *known, scores_of(probed, counts, probed_at)))
 
 
 def scores_of(probed: int, counts: bytes | None, probed_at: datetime | None) -> Scores:
