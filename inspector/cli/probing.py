@@ -45,6 +45,7 @@ NewlyKnown = Annotated[Path | None, _file("--write-baseline", "what is known now
 FailOn = Annotated[str, typer.Option("--fail-on", metavar="OUTCOMES", help=f"Exit 1 (4 for inconclusive alone) on any of these: {WORDS}.")]
 HowDeep = Annotated[Depth, typer.Option("--depth", help="How much is tried, and how often.")]
 Tasks = Annotated[list[str] | None, typer.Option("--task", metavar="ID", help="Only this task; repeatable.")]
+Network = Annotated[bool, typer.Option("--network", help="Give a box the network of this machine where its task declares that it needs one.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of all that is drawn: the same seed tries the same.")]
 Parallel = Annotated[int, typer.Option("--parallel", min=1, max=256, help="Tasks at once.")]
 
@@ -60,6 +61,7 @@ def probe_environment(
     write_baseline: NewlyKnown = None,
     fail_on: FailOn = "",
     depth: HowDeep = Depth.QUICK,
+    network: Network = False,
     task: Tasks = None,
     seed: Seed = 0,
     parallel: Parallel = AT_ONCE,
@@ -82,7 +84,7 @@ def probe_environment(
     failing = _failing(fail_on)
     known = read_baseline(baseline) if baseline else None
     wanted = rolling.Wanted(agent, agent_model, agent_runs, agent_turns, agent_trajectories).checked()
-    asked = Asked(path, dataset, depth, seed, task or [], wanted.words())
+    asked = Asked(path, dataset, depth, seed, task or [], wanted.words(), network)
     files = Files(sarif_file, junit_file, html_file, write_baseline)
     raise typer.Exit(_probed(asked, wanted, parallel, known, failing, files, json=json))
 

@@ -28,11 +28,13 @@ class Asked(NamedTuple):
     seed: int
     tasks: Sequence[str]
     agent: Sequence[str] = ()  # words
+    network: bool = False  # whether boxes may have one, where a task declares that it needs it
 
     def command(self) -> str:
         """The same again, without tasks, seed and agent."""
         words = ["inspector", "probe", f"./{self.path}" if self.path.startswith("-") else self.path]
         words += ["--dataset", str(self.dataset)] if self.dataset else []
+        words += ["--network"] if self.network else []
         words += ["--depth", self.depth.value] if self.depth is not Depth.QUICK else []
         return " ".join(map(shell_word, words))
 
@@ -65,7 +67,7 @@ class UnderTest(NamedTuple):
 def opened(asked: Asked) -> list[UnderTest]:
     """Raises Unreadable, and BadParameter for rows that are missing or of no use, and for a task that is in none of the environments."""
     _with_rows(asked)
-    backend = open_backend()
+    backend = open_backend(network=asked.network)
     for what, why in backend.capabilities.missing.items():
         warn(f"this machine lacks {what} for boxes: {why}")
     every = [UnderTest(one, one.tasks()) for one in open_environments(asked.path, dataset=asked.dataset, backend=backend)]

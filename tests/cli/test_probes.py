@@ -76,6 +76,27 @@ def test_a_reward_function_takes_its_rows_along(ask, worker, rows):
     assert (made["entry"], made["dataset"]) == ("rewards.py:exact", "rows.jsonl")
 
 
+@pytest.mark.parametrize(
+    ("path", "rows_too", "face", "entry"),
+    [
+        ("reasoning-gym:chain_sum", False, "reasoning_gym", "chain_sum"),
+        ("verifiers:acme/wordle", False, "verifiers", "acme/wordle"),
+        ("https://verifier.example/verify", True, "http_verifier", "https://verifier.example/verify"),
+    ],
+)
+def test_what_lies_elsewhere_is_registered_by_its_name(ask, rows, path, rows_too, face, entry):
+    words = ("environments", "register", path, "--name", f"acme/{face}", "--version", "1", *(("--dataset", rows) if rows_too else ()))
+    (made,) = ask(*words, "--json").lines
+    assert (made["face"], made["entry"], made["dataset"]) == (face, entry, "rows.jsonl" if rows_too else None)
+    assert (made["artifact"] is not None) is rows_too
+
+
+def test_rows_are_asked_for_exactly_where_nothing_else_brings_them(ask, rows):
+    served = ask("environments", "register", "http://verifier.example/verify", "--name", "a/b", "--version", "1")
+    gym = ask("environments", "register", "reasoning-gym:chain_sum", "--name", "a/b", "--version", "1", "--dataset", rows)
+    assert (served.code, gym.code) == (2, 2)
+
+
 def test_links_are_named_and_left_out(ask, tmp_path):
     folder = tmp_path / "tasks"
     (folder / "one").mkdir(parents=True)
