@@ -10,7 +10,7 @@ import structlog
 from celery import Celery
 from sqlalchemy import Engine
 
-from inspector import calibrating, catalog, learning, logs, policy, probing, quarantine, queue, regrading, retention, settling
+from inspector import catalog, learning, logs, policy, probing, quarantine, queue, regrading, retention, settling
 from inspector.anomaly.fitting import fit_apart
 from inspector.audit import Auditor, LateAuditor, Pace, look_back
 from inspector.audit.sampling import Shares
@@ -106,6 +106,8 @@ class House:
 
     def calibrate(self) -> None:
         """Fit probabilities anew where people judged enough."""
+        from inspector import calibrating  # here: scipy weighs more than the rest of a worker
+
         calibrating.calibrate_due(self.engine, self.auditor.policy)
 
     def sweep(self) -> None:

@@ -236,6 +236,8 @@ def _decisions(connection: psycopg.Connection[Any], ledger: Ledger) -> list[str]
     decided: set[str] = set()
     for (body,) in connection.execute("SELECT body FROM decision ORDER BY seq"):
         decision = json.loads(bytes(body))
+        if decision["scope"] != "trajectory":  # states follow from what was found
+            continue
         decided.add(decision["trajectory"])
         first[decision["trajectory"]] += decision.get("supersedes") is None
     faults = [f"{count} decisions about {id_} supersede nothing" for id_, count in first.items() if count > 1]

@@ -29,11 +29,10 @@ def test_none_is_lost_and_none_is_judged_twice(desk: Desk, subjects: int, moment
     url = address(desk)
     fleet = Fleet(desk, PACE, 4)
     try:
-        until(lambda: scalar(url, "SELECT count(*) > 0 FROM policy"), 60, "a worker comes up")
         share = subjects // moments
         for moment in range(moments):
             desk.post(*(subject(n) for n in range(moment * share, (moment + 1) * share)))
-            until(lambda: scalar(url, "SELECT count(*) > 0 OR NOT EXISTS (SELECT FROM work) FROM work WHERE claims > 0"), 60, "a block is leased")
+            until(lambda: scalar(url, "SELECT count(*) > 0 OR NOT EXISTS (SELECT FROM work) FROM work WHERE claims > 0"), 120, "a block is leased")
             fleet.strike(rng)
         until(lambda: scalar(url, "SELECT NOT EXISTS (SELECT FROM work)"), 240, "everything is audited")
     finally:

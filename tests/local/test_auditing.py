@@ -49,7 +49,7 @@ def test_the_honest_mean_is_that_of_all_given_files_wherever_they_stand(audited)
     honest = [rollout(f"good-{at}", 1.0) for at in range(400)]
     for posted in ([rollout("cheat", 1.0), *honest], [*honest, rollout("cheat", 1.0)]):
         (judged,) = [r.judgement for r in audited(*posted, files=3) if r.id == "cheat"]
-        assert (judged.action, judged.reward_override) == (Action.OVERRIDE_REWARD, 0.0)
+        assert (judged.action, judged.reward_override) == (Action.OVERRIDE_REWARD, -1.0)
     (alone,) = audited(rollout("cheat", 1.0))
     assert (alone.judgement.action, alone.judgement.reward_override) == (Action.OVERRIDE_REWARD, -1.0)
 

@@ -114,7 +114,7 @@ def test_an_emptied_group_serves_the_next_box_under_its_own_limits(boxes):
 
 
 def test_no_more_groups_are_kept_than_a_few(boxes):
-    pool = GroupPool(cgroups.here(), iter(f"{boxes._standing()[0].name}-9{n}" for n in range(KEPT + 2)).__next__)
+    pool = GroupPool(cgroups.here(), iter(f"{boxes._standing()[0].name}-{10**6 + n}" for n in range(KEPT + 2)).__next__)
     taken = [pool.take(LIMITS) for _ in range(KEPT + 2)]
     for group in taken:
         pool.give(group)

@@ -196,7 +196,7 @@ LISTS: dict[str, tuple[Callable[[Session], object], str, int]] = {
     "whether probe work is due": (lambda s: probe_work.may_be_claimed(s), "probe_work_next", LIMIT),
     "replays that are due": (lambda s: replays.claim(s, 30), "replay_next", LIMIT),
     "whether replays are due": (lambda s: replays.may_be_claimed(s), "replay_next", LIMIT),
-    "what came of the replays of a block": (lambda s: replays.of(s, [UUID(int=n + 1) for n in range(500)]), "replay_key_key", 500),
+    "what came of the replays of a block": (lambda s: replays.of(s, [UUID(int=n + 1) for n in range(500)]), "replay_of", 500),
     "quiet groups": (lambda s: groups.close_quiet(s, 60, LIMIT), "rollout_group_open", LIMIT),
 }
 
