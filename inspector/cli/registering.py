@@ -7,14 +7,16 @@ import tempfile
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from inspector.cli.inputs import Json, environment_version
 from inspector.cli.output import json_line, say, warn
 from inspector.cli.service import Data, Key, Url, connected
-from inspector.client.http import Api
+
+if TYPE_CHECKING:
+    from inspector.client.http import Api
 
 FUNCTION = re.compile(r"(.+\.py):([A-Za-z_][\w.]*)")
 
