@@ -145,6 +145,7 @@ def test_a_selection_across_steps_is_copied_and_outlives_scrolling(page, keys):
     page.keyboard.press("j")
     page.wait_for_selector(".ins-step[data-at='101'].ins-here")
     page.wait_for_selector(text_of(101))
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")  # the key has had its effect: what is drawn stays
     page.evaluate("getSelection().selectAllChildren(document.querySelector(\".ins-step[data-at='101'] .ins-text\"))")
     page.evaluate("document.querySelector('.ins-scroll').scrollTop += 1500")
     page.wait_for_selector(".ins-step[data-at='104'] .ins-text")
