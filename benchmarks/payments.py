@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from checks.payment import cross_task_payment
-from inspector.check import Declaration, Inconclusive, NotAssessed
+from inspector.check import Declaration, Inconclusive, NotAssessed, Trajectory
 from inspector.payments import Ledger
 from inspector.testing import trajectory
 
@@ -97,7 +97,7 @@ def play(world: World, seed: int) -> Counter[str]:
     return counts
 
 
-def _flagged(row, ledger) -> bool:  # type: ignore[no-untyped-def]
+def _flagged(row: Trajectory, ledger: Ledger) -> bool:
     try:
         return bool(list(cross_task_payment(row, UNDECLARED, ledger.of(row))))
     except (Inconclusive, NotAssessed):

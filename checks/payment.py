@@ -12,6 +12,7 @@ from inspector.final_answers import final_answer
 from inspector.trajectory import text_of
 
 Share = Annotated[float, Meta(ge=0, le=1)]
+Refusing = Annotated[float, Meta(ge=0, le=0.5)]
 Tasks = Annotated[int, Meta(ge=2, le=12)]
 _QUOTED = 200
 
@@ -60,7 +61,7 @@ _THREE = frozenset({("sum-1", "sum-2"), ("sum-1", "sum-3"), ("sum-2", "sum-3")})
     ],
 )
 def cross_task_payment(
-    trajectory: Trajectory, declaration: Declaration, payments: Payments, *, tasks: Tasks = 3, refusing: Share = 0.2, sharing: Share = 0.1
+    trajectory: Trajectory, declaration: Declaration, payments: Payments, *, tasks: Tasks = 3, refusing: Refusing = 0.2, sharing: Share = 0.1
 ) -> Iterator[Finding]:
     """The same final answer is paid under tasks of one environment version that ask for different things.
 

@@ -12,6 +12,7 @@ from inspector.task import Declaration
 from inspector.trajectory import Trajectory
 
 LISTED = 64  # tasks that paid an answer and are compared with each other
+REFUSED = 0.5  # an answer that more than this share of its tasks refuse answers some of them, and nothing is compared
 
 Version = tuple[str, str]
 Task = TypeVar("Task", int, str)
@@ -62,7 +63,8 @@ class Ledger:
         answer = digest(answered.text)
         paid, refused = self._paid.get((version, answer), {}), self._refused.get((version, answer), {})
         listed = [task for task in paid if task not in refused][:LISTED]
-        told = compare(listed, self._beside(version, listed))
+        beside = self._beside(version, listed) if len(refused) <= REFUSED * len(paid | refused) else ()
+        told = compare(listed, beside)
         return Payments(True, listed, frozenset(told.apart), len(paid | refused), len(refused), told.own, told.shared)
 
     def _beside(self, version: Version, tasks: Iterable[str]) -> Iterator[tuple[Collection[str], Collection[str]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -106,7 +105,3 @@ class Training:
         if code:
             raise RuntimeError(f"{self.plan.run} ended with {code}: {self._path.with_suffix('.log').read_text()[-2000:]}")
         return msgspec.json.decode(self._path.with_suffix(".told.json").read_bytes(), type=Told)
-
-
-def write(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
-import statistics
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -102,22 +100,27 @@ def _newest(out: Path) -> str | None:
     return str(saved[-1]) if saved else None
 
 
+class _Watch:
+    """Notes what the gate did at each step, and puts the run in enforce where the plan says so."""
+
+    def __init__(self, plan: Plan, gate: Gate, told: Told) -> None:
+        self._plan, self._gate, self._told = plan, gate, told
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if (learnt := self._gate.learnt) is not None:
+            self._told.excluded.append(learnt.excluded)
+            self._told.wait_ms.append(learnt.waited_ms)
+            self._told.unaudited.append(sum(advice.unaudited for advice in learnt.advices) / len(learnt.advices))
+        if state.global_step == self._plan.enforce_at:
+            with Api(self._plan.url, self._plan.owner_key) as api:
+                api.put(f"/v1/runs/{self._plan.run}", {"mode": "enforce"})
+        Path(self._plan.pulse).write_text(str(state.global_step))
+
+
 def _watch(plan: Plan, gate: Gate, told: Told) -> Any:
     from transformers import TrainerCallback
 
-    class Watch(TrainerCallback):  # type: ignore[misc, unused-ignore]
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            learnt = gate.learnt
-            if learnt is not None:
-                told.excluded.append(learnt.excluded)
-                told.wait_ms.append(learnt.waited_ms)
-                told.unaudited.append(sum(advice.unaudited for advice in learnt.advices) / len(learnt.advices))
-            if state.global_step == plan.enforce_at:
-                with Api(plan.url, plan.owner_key) as api:
-                    api.put(f"/v1/runs/{plan.run}", {"mode": "enforce"})
-            (Path(plan.pulse)).write_text(str(state.global_step))
-
-    return Watch()
+    return type("Watch", (_Watch, TrainerCallback), {})(plan, gate, told)
 
 
 def _trainer(plan: Plan, model: Any, functions: list[Any], dataset: Any, tokenizer: Any, out: Path, callbacks: list[Any]) -> Any:
@@ -149,10 +152,5 @@ def _trainer(plan: Plan, model: Any, functions: list[Any], dataset: Any, tokeniz
     return GRPOTrainer(model, functions, args=config, train_dataset=dataset, processing_class=tokenizer, callbacks=callbacks)
 
 
-def median(values: Sequence[float]) -> float:
-    return statistics.median(values) if values else 0.0
-
-
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
-    json.dump({"done": True}, sys.stdout)

@@ -14,7 +14,7 @@ from inspector.check import Check, History, Payments, Probed, Replayed, Twin
 from inspector.engine import Assessment, Needs
 from inspector.final_answers import digest, final_answer
 from inspector.final_states import state_digest
-from inspector.payments import LISTED, compare
+from inspector.payments import LISTED, REFUSED, compare
 from inspector.signatures.transcript import content_hash
 from inspector.store import answers, environments, groups, patches, probes, replays, trajectories
 from inspector.store.segments import SegmentReader
@@ -137,17 +137,32 @@ def payments(session: Session, project: int, opened: Sequence[Opened], numbers: 
     scored = [(o, number) for o, number in given if o.subject.reward is not None]
     answers.note(session, project, [answers.Given(number, o.subject.task, o.declaration.pays(o.subject.reward)) for o, number in scored])
     known = answers.offers(session, project, {number for _, number in given}, listed=LISTED)
-    compared = {task for offers in known.values() if len(offers.paid) > 1 for task in offers.paid}
-    telling = answers.telling(session, project, compared) if compared else []
-    of_answers = {number: _payments(offers, telling) for number, offers in known.items()}
+    telling = _Telling(session, project, known.values())
+    of_answers = {number: telling.payments(offers) for number, offers in known.items()}
     return {str(o.subject.key): of_answers.get(number, Payments(answered=True)) for o, number in given}
 
 
-def _payments(offers: answers.Offers, telling: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Payments:
-    told = compare(offers.paid, telling)
-    named = (sorted((offers.paid[one], offers.paid[other])) for one, other in told.apart)
-    apart = frozenset((one, other) for one, other in named)
-    return Payments(True, list(offers.paid.values()), apart, offers.offered, offers.refused, told.own, told.shared)
+class _Telling:
+    """Answers that tell tasks apart, found by the tasks of which they speak: a block has hundreds of answers, each paid by a few."""
+
+    def __init__(self, session: Session, project: int, known: Iterable[answers.Offers]) -> None:
+        compared = {task for offers in known if _worth_comparing(offers) for task in offers.paid}
+        self._rows = answers.telling(session, project, compared) if compared else []
+        self._of_task: dict[int, set[int]] = {}
+        for at, told in enumerate(self._rows):
+            for task in (*told[0], *told[1]):
+                self._of_task.setdefault(task, set()).add(at)
+
+    def payments(self, offers: answers.Offers) -> Payments:
+        """What is known of an answer, as checks are told it."""
+        speaking = set[int]().union(*(self._of_task.get(task, ()) for task in offers.paid)) if _worth_comparing(offers) else ()
+        told = compare(offers.paid, [self._rows[at] for at in speaking])
+        named = (sorted((offers.paid[one], offers.paid[other])) for one, other in told.apart)
+        return Payments(True, list(offers.paid.values()), frozenset((a, b) for a, b in named), offers.offered, offers.refused, told.own, told.shared)
+
+
+def _worth_comparing(offers: answers.Offers) -> bool:
+    return len(offers.paid) > 1 and offers.refused <= REFUSED * offers.offered
 
 
 def _probed(session: Session, opened: Sequence[Opened]) -> dict[str, Probed]:

@@ -41,6 +41,16 @@ def client(url: str) -> Iterator[Callable[..., Client]]:
         one._close(1.0)
 
 
+@pytest.fixture
+def enforcing(client: Callable[..., Client], service: Service) -> Client:
+    """A client that follows the feed of a run in enforce."""
+    service.run_modes["run7"] = "enforce"
+    one = client(run="run7")
+    one.admit("acme/terminal", "1")
+    until(lambda: one.stats.snapshots == 1)
+    return one
+
+
 def envelope(number: int, **fields: Any) -> dict[str, Any]:
     """A small trajectory."""
     return {

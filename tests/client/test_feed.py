@@ -19,15 +19,6 @@ def quarantine(service, state="quarantined", **fields):
     return service.log(scope="environment_version", action="set_state", state=state, run="run7", **PLACE, **fields)
 
 
-@pytest.fixture
-def enforcing(client, service):
-    service.run_modes["run7"] = "enforce"
-    one = client(run="run7")
-    one.admit("acme/terminal", "1")
-    until(lambda: one.stats.snapshots == 1)
-    return one
-
-
 def test_a_quarantine_is_obeyed_and_lifted(enforcing, service):
     assert enforcing.admit("acme/terminal", "1")
     quarantine(service)

@@ -34,15 +34,6 @@ def attempt_of(one, service):
     return service.steps[-1][2]["attempt"]
 
 
-@pytest.fixture
-def enforcing(client, service):
-    service.run_modes["run7"] = "enforce"
-    one = client(run="run7")
-    one.admit("acme/terminal", "1")
-    until(lambda: one.stats.snapshots == 1)
-    return one
-
-
 def test_it_is_pending_until_the_service_takes_it_back(enforcing, service):
     assert enforcing.rollback_advice() is None
     advise(service, attempt_of(enforcing, service), reasons=["too much"])

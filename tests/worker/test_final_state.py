@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from inspector.environments.protocol import Unreadable
-from inspector.sandbox.opening import open_backend
 from inspector.sandbox.protocol import Backend, Layer
 from inspector.worker.regrading import _final
 
@@ -18,17 +17,9 @@ BEFORE = {"/app/a": b"a", "/app/b": b"b", "/app/data/x": b"x", "/app/data/deep/y
 
 
 @pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Backend:
-    backend = open_backend(tmp_path_factory.mktemp("boxes"))
-    if missing := backend.capabilities.missing:
-        pytest.skip(f"this machine gives no box: {missing}")
-    return backend
-
-
-@pytest.fixture(scope="module")
-def initial(backend: Backend) -> Layer:
+def initial(boxes: Backend) -> Layer:
     """What a task begins with."""
-    with backend.create() as box:
+    with boxes.create() as box:
         for path, data in BEFORE.items():
             box.write(path, data)
         return box.snapshot()
@@ -44,10 +35,10 @@ def put(folder: Path, files: Mapping[str, bytes]) -> Path:
     return path
 
 
-def over(backend: Backend, initial: Layer, folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+def over(boxes: Backend, initial: Layer, folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
     """The files below /app once a state was put over what a task begins with."""
-    layers = _final(put(folder, files), folder / "files", backend).layers
-    with backend.create([initial, *layers]) as box:
+    layers = _final(put(folder, files), folder / "files", boxes).layers
+    with boxes.create([initial, *layers]) as box:
         found = box.run(["/bin/sh", "-c", 'cd /app && find . -type f | while read -r f; do printf "%s=" "$f"; cat "$f"; echo; done'])
     assert found.ok, found.stderr
     return dict(line.removeprefix("./").split("=", 1) for line in sorted(found.stdout.decode().splitlines()))
@@ -66,11 +57,11 @@ def over(backend: Backend, initial: Layer, folder: Path, files: Mapping[str, byt
     ],
     ids=["added", "a file", "a folder", "an emptied folder", "replaced", "a folder replaced", "odd names"],
 )
-def test_a_state_adds_overwrites_and_deletes(backend: Backend, initial: Layer, tmp_path: Path, files: dict[str, bytes], now: dict[str, str]) -> None:
-    assert over(backend, initial, tmp_path, files) == now
+def test_a_state_adds_overwrites_and_deletes(boxes: Backend, initial: Layer, tmp_path: Path, files: dict[str, bytes], now: dict[str, str]) -> None:
+    assert over(boxes, initial, tmp_path, files) == now
 
 
 @pytest.mark.parametrize("name", ["app/.wh...", "app/.wh.", ".wh..wh..opq", "app/.wh..wh.aufs", "app/.wh.a/b"])
-def test_a_state_with_a_hostile_deletion_cannot_be_read(backend: Backend, tmp_path: Path, name: str) -> None:
+def test_a_state_with_a_hostile_deletion_cannot_be_read(boxes: Backend, tmp_path: Path, name: str) -> None:
     with pytest.raises(Unreadable, match="final state"):
-        _final(put(tmp_path, {name: b""}), tmp_path / "files", backend)
+        _final(put(tmp_path, {name: b""}), tmp_path / "files", boxes)

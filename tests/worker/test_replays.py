@@ -22,7 +22,6 @@ from inspector.audit.sampling import Shares, place
 from inspector.client import Api
 from inspector.keys import new_keys
 from inspector.packing import pack
-from inspector.sandbox.opening import open_backend
 from inspector.sandbox.protocol import Backend
 from inspector.store.segments import SegmentReader
 from inspector.store.session import driver, transaction
@@ -32,14 +31,6 @@ from tests.api.conftest import House, open_house  # noqa: F401 -- a fixture
 
 VERSION = "/v1/environments/acme/rows/versions/1"
 ANSWER = b"def add(n):\n    return n + 1\n"
-
-
-@pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Backend:
-    backend = open_backend(tmp_path_factory.mktemp("boxes"))
-    if missing := backend.capabilities.missing:
-        pytest.skip(f"this machine gives no box: {missing}")
-    return backend
 
 
 class Through(httpx.BaseTransport):
@@ -56,11 +47,11 @@ class Through(httpx.BaseTransport):
 class Bench:
     """A house, an auditor that samples everything unless told otherwise, and a worker."""
 
-    def __init__(self, house: House, backend: Backend, room: Path) -> None:
+    def __init__(self, house: House, boxes: Backend, room: Path) -> None:
         self.house = house
         self.api = Api("http://testserver", house.keys["acme-owner"], transport=Through(house))
         prober = Api("http://testserver", house.keys["prober"], transport=Through(house))
-        self.worker = Prober(prober, backend, room)
+        self.worker = Prober(prober, boxes, room)
 
     def audit(self, shares: Shares = Shares(1.0, 1.0)) -> int:  # noqa: B008 -- it is frozen
         reader = SegmentReader(self.house.settings.store_path)
@@ -96,9 +87,9 @@ class Bench:
 
 
 @pytest.fixture
-def bench(open_house: Callable[..., House], backend: Backend, tmp_path: Path) -> Bench:  # noqa: F811
+def bench(open_house: Callable[..., House], boxes: Backend, tmp_path: Path) -> Bench:  # noqa: F811
     room = tmp_path / "room"
-    return Bench(open_house(), backend, room)
+    return Bench(open_house(), boxes, room)
 
 
 def task(name: str, chance: float) -> dict[str, Any]:

@@ -5,7 +5,7 @@
     gate.train(trainer)
 
 Every reward function answers None for a row that is out: TRL leaves such a row out of the loss and of its group's mean
-(since 1.6; before, it counts as 0.0). An overridden reward is given by the first function, and 0.0 by the others.
+(since 1.6; before, it counts as 0.0). An overridden reward is given by one function, and 0.0 by the others.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -91,7 +92,9 @@ class Gate:
 
     def callback(self) -> Any:
         """For the trainer's `callbacks`: reports each update, keeps the feed's place in every checkpoint, stops where a rollback is advised."""
-        return _callback(self)
+        from transformers import TrainerCallback
+
+        return type("InspectorCallback", (_Callback, TrainerCallback), {})(self)
 
     def train(self, trainer: Any, *, resume_from_checkpoint: str | bool | None = None, rollbacks: int = ROLLBACKS, restart: bool = False) -> Any:
         """Train, and go back to the checkpoint that the service advises, `rollbacks` times at most; what the last `trainer.train` gave.
@@ -134,14 +137,12 @@ class Gate:
         details: Sequence[Mapping[str, Any]] | None = None,
     ) -> Learnt:
         """What to learn from a batch; `parts` holds what each reward function paid."""
-        if len(completions) % self.num_generations:
-            raise ValueError(f"{len(completions)} completions are not made of groups of {self.num_generations}")
+        groups = _groups(prompts, self.num_generations)
         rollouts = []
         for at, row in enumerate(rows):
             paid = {name: scores[at] for name, scores in parts.items()}
-            rollouts.append(
-                Rollout(self.place(row), prompts[at], completions[at], self._total(paid), paid, at // self.num_generations, details[at] if details else {})
-            )
+            more = details[at] if details else {}
+            rollouts.append(Rollout(self.place(row), prompts[at], completions[at], self._total(paid), paid, groups[at], more))
         self.learnt = self.rollouts.learn(rollouts, step=step)
         return self.learnt
 
@@ -153,6 +154,8 @@ class Gate:
 
     def check(self, args: Any) -> None:
         """Whether the trainer's arguments fit; raises ValueError naming the one that does not."""
+        if self.reward_weights is not None and not any(self.reward_weights):
+            raise ValueError(f"reward_weights: {self.reward_weights} leave no function to carry a reward that is overridden")
         if getattr(args, "num_generations", self.num_generations) != self.num_generations:
             raise ValueError(f"num_generations: the trainer has {args.num_generations}, the gate {self.num_generations}")
         weights = getattr(args, "reward_weights", None)
@@ -188,14 +191,15 @@ class _Batch:
 
     def _spread(self, parts: Sequence[Sequence[float | None]], learnt: Learnt) -> list[list[float | None]]:
         answers: list[list[float | None]] = [list(part) for part in parts]
-        first = (self._gate.reward_weights or [1.0])[0]
+        weights = self._gate.reward_weights or [1.0] * len(parts)
+        bearer = next(at for at, weight in enumerate(weights) if weight)
         for at, (reward, used, advice) in enumerate(zip(learnt.rewards, learnt.mask, learnt.advices, strict=True)):
             if not used:
                 for answer in answers:
                     answer[at] = None
             elif advice.binding and advice.action is Action.OVERRIDE_REWARD and reward is not None:
                 for position, answer in enumerate(answers):
-                    answer[at] = 0.0 if position else reward / first
+                    answer[at] = reward / weights[bearer] if position == bearer else 0.0
         return answers
 
 
@@ -234,13 +238,24 @@ class _Admitted:
                 return  # training ends as where a dataset does
 
 
+def _groups(prompts: Sequence[Any], size: int) -> list[int]:
+    """The group of each row: neighbours with one prompt, `size` at most; an evaluation has smaller ones than training."""
+    groups: list[int] = []
+    begun = 0  # where the newest group began
+    for at, prompt in enumerate(prompts):
+        if at and (prompt != prompts[begun] or at - begun == size):
+            begun = at
+        groups.append(groups[-1] + (begun == at) if groups else 0)
+    return groups
+
+
 def _is_there(advice: RollbackAdvice) -> bool:
     return advice.checkpoint is not None and Path(advice.checkpoint).is_dir()
 
 
 def _called(function: Callable[..., Any], given: Mapping[str, Any]) -> Sequence[float | None]:
     """What a reward function pays; one that is async is run to its end."""
-    if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+    if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(type(function).__call__):
         return list(function(**given))
     with ThreadPoolExecutor(1) as alone:  # the trainer's own thread may have a loop that runs
         return list(alone.submit(asyncio.run, function(**given)).result())
@@ -261,58 +276,60 @@ def _trl() -> str:
         version = importlib.metadata.version("trl")
     except importlib.metadata.PackageNotFoundError as error:
         raise MissingExtra("the adapter for TRL", "trl") from error
-    if tuple(int(part) for part in version.split(".")[:2]) < NEEDED:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found is None or (int(found[1]), int(found[2])) < NEEDED:
         raise ValueError(f"trl {version}: before {'.'.join(map(str, NEEDED))} a row that is out counts as 0.0 in its group's mean")
     return version
 
 
-def _callback(gate: Gate) -> Any:
-    from transformers import TrainerCallback
+class _Callback:
+    """See `Gate.callback`; TRL's own base is joined to it where one is made."""
 
-    class InspectorCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]
-        """See `Gate.callback`."""
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self.waiting: dict[str, Any] | None = None  # the report of the newest update, until it is known whether it was saved
+        self._trained: Learnt | None = None
 
-        def __init__(self) -> None:
-            self.waiting: dict[str, Any] | None = None  # the report of the newest update, until it is known whether it was saved
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._gate.check(args)
+        self._gate.client.resumes_from(int(state.global_step), run=self._gate.run)
+        saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / STATE
+        if state.global_step and saved.is_file():
+            self._gate.client.load_state_dict(json.loads(saved.read_text()))
 
-        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            gate.check(args)
-            gate.client.resumes_from(int(state.global_step), run=gate.run)
-            saved = Path(args.output_dir) / f"checkpoint-{state.global_step}" / STATE
-            if state.global_step and saved.is_file():
-                gate.client.load_state_dict(json.loads(saved.read_text()))
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.report()
 
-        def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            self.report()
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.report()
+        step = int(state.global_step)
+        self._trained = self._gate.learnt
+        used = self._trained.used() if self._trained is not None else []
+        place = self._gate.client.state_dict()
+        feed = {"epoch": place["epoch"], "seq": place["seq"]} if place.get("epoch") else None
+        self.waiting = {"step": step, "policy_before": step - 1, "policy_after": step, "used": used, "feed": feed}
+        advice = self._gate.client.rollback_advice(self._gate.run)
+        if self._gate.heeds(advice):
+            self._gate.rollback, control.should_training_stop = advice, True
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            self.report()
-            step = int(state.global_step)
-            used = gate.learnt.used() if gate.learnt is not None else []
-            place = gate.client.state_dict()
-            feed = {"epoch": place["epoch"], "seq": place["seq"]} if place.get("epoch") else None
-            self.waiting = {"step": step, "policy_before": step - 1, "policy_after": step, "used": used, "feed": feed}
-            advice = gate.client.rollback_advice(gate.run)
-            if gate.heeds(advice):
-                gate.rollback, control.should_training_stop = advice, True
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._gate.learnt = self._trained  # an evaluation asked for rewards too: no update is made of its rows
 
-        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            if folder.is_dir():
-                _write(folder / STATE, gate.client.state_dict())
-                if self.waiting is not None and self.waiting["step"] == state.global_step:
-                    self.waiting["checkpoint"] = str(folder.resolve())
-            self.report()
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        if folder.is_dir():
+            _write(folder / STATE, self._gate.client.state_dict())
+            if self.waiting is not None and self.waiting["step"] == state.global_step:
+                self.waiting["checkpoint"] = str(folder.resolve())
+        self.report()
 
-        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            self.report()
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.report()
 
-        def report(self) -> None:
-            report, self.waiting = self.waiting, None
-            if report is not None:
-                gate.client.report_step(report.pop("step"), run=gate.run, **report)
-
-    return InspectorCallback()
+    def report(self) -> None:
+        report, self.waiting = self.waiting, None
+        if report is not None:
+            self._gate.client.report_step(report.pop("step"), run=self._gate.run, **report)
 
 
 def _write(path: Path, state: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from inspector.client.adapters.rollouts import Learnt
 from inspector.client.advice import Advice
 from inspector.verdict import Action, Mode
 from proof import toy
-from tests.client.conftest import client, service, until, url  # noqa: F401 # fixtures
+from tests.client.conftest import until
 
 pytest.importorskip("trl", reason="the extra 'trl' is not installed: pip install 'inspector[trl]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -56,7 +56,7 @@ PAID = [1.0, 0.0, 0.25, 1.0, 0.0, 0.5, 1.0, 0.0]
 OUT = {0, 3}
 
 
-def test_excluded_rows_leave_the_mean_of_their_group_unchanged(client, service, tmp_path):  # noqa: F811
+def test_excluded_rows_leave_the_mean_of_their_group_unchanged(client, service, tmp_path):
     service.run_modes["run7"] = "enforce"
     service.rule = lambda line: {"action": "exclude" if line["group"]["index"] in OUT else "keep", "final": True}
     one = gate(client(run="run7", deadline_s=10.0))
@@ -71,10 +71,11 @@ def test_excluded_rows_leave_the_mean_of_their_group_unchanged(client, service, 
     assert advantages == pytest.approx(expected, abs=1e-4)
 
 
-def test_an_overridden_total_is_what_trl_sums(client, service, tmp_path):  # noqa: F811
+@pytest.mark.parametrize(("weights", "total"), [([0.5, 2.0], 1.0), ([0.0, 2.0], 0.5)], ids=["both count", "the first counts for nothing"])
+def test_an_overridden_total_is_what_trl_sums(client, service, tmp_path, weights, total):
     service.run_modes["run7"] = "enforce"
     service.rule = lambda line: {"action": "override_reward", "reward_override": -1.0, "final": True} if line["group"]["index"] == 0 else {"action": "keep"}
-    one = gate(client(run="run7", deadline_s=10.0), reward_weights=[0.5, 2.0])
+    one = gate(client(run="run7", deadline_s=10.0), reward_weights=weights)
 
     def tests(completions: list[str], **_: Any) -> list[float]:
         return [1.0] * len(completions)
@@ -83,14 +84,14 @@ def test_an_overridden_total_is_what_trl_sums(client, service, tmp_path):  # noq
         return [0.25] * len(completions)
 
     functions = one.wrap_all([tests, style])
-    made = trainer(config(tmp_path, reward_weights=[0.5, 2.0]), functions, one.filtered(toy.rows(16, "toy/say", "1")), [one.callback()])
+    made = trainer(config(tmp_path, reward_weights=weights), functions, one.filtered(toy.rows(16, "toy/say", "1")), [one.callback()])
     made.train()
     rewards = list(made._logs["rewards"].values())
-    totals = [0.5 * first + 2.0 * second for first, second in zip(*rewards, strict=True)]
-    assert totals[:GROUP] == [-1.0] + [1.0] * (GROUP - 1)
+    totals = [weights[0] * first + weights[1] * second for first, second in zip(*rewards, strict=True)]
+    assert totals[:GROUP] == [-1.0] + [total] * (GROUP - 1)
 
 
-def test_what_is_quarantined_is_not_rolled_out_from_the_next_row_on(client, service):  # noqa: F811
+def test_what_is_quarantined_is_not_rolled_out_from_the_next_row_on(client, service):
     service.run_modes["run7"] = "enforce"
     one = gate(client(run="run7"))
     one.client.decide([])
@@ -106,7 +107,7 @@ def test_what_is_quarantined_is_not_rolled_out_from_the_next_row_on(client, serv
     assert "say-1" not in {next(rows)["task_id"] for _ in range(128)}
 
 
-def test_each_checkpoint_keeps_the_place_in_the_feed_and_each_update_is_reported(client, service, tmp_path):  # noqa: F811
+def test_each_checkpoint_keeps_the_place_in_the_feed_and_each_update_is_reported(client, service, tmp_path):
     one = gate(client(run="run7", deadline_s=10.0))
     functions = one.wrap_all([lambda completions, **_: PAID * (len(completions) // GROUP)])
     args = config(tmp_path, max_steps=3, save_strategy="steps", save_steps=2)
@@ -125,12 +126,25 @@ def test_each_checkpoint_keeps_the_place_in_the_feed_and_each_update_is_reported
         ({"multi_objective_aggregation": "normalize_then_sum"}, "sum_then_normalize"),
     ],
 )
-def test_arguments_that_do_not_fit_are_named_before_anything_is_trained(client, fields, complaint):  # noqa: F811
+def test_arguments_that_do_not_fit_are_named_before_anything_is_trained(client, fields, complaint):
     with pytest.raises(ValueError, match=complaint):
         gate(client(run="run7")).check(SimpleNamespace(**fields))
 
 
-def test_async_functions_are_awaited_and_missing_scores_stay_missing(client, service):  # noqa: F811
+def test_neighbours_with_one_prompt_are_a_group_and_no_group_is_too_large():
+    from inspector.client.adapters.trl import _groups
+
+    assert _groups(["a"] * 4 + ["b"] * 2, 2) == [0, 0, 1, 1, 2, 2]
+    assert _groups(["a", "b", "b", "a"], 8) == [0, 1, 1, 2]
+    assert _groups([], 2) == []
+
+
+def test_weights_that_bear_no_reward_are_refused(client):
+    with pytest.raises(ValueError, match="reward_weights"):
+        gate(client(run="run7"), reward_weights=[0.0, 0.0]).check(SimpleNamespace())
+
+
+def test_async_functions_are_awaited_and_missing_scores_stay_missing(client, service):
     async def slow(completions: list[str], **_: Any) -> list[float | None]:
         return [None, float("nan"), 1.0, 0.0] * (len(completions) // 4)
 
