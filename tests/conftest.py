@@ -16,6 +16,7 @@ from inspector.embedded import Stack, installation
 from inspector.embedded import redis as embedded_redis
 from inspector.sandbox.opening import open_backend
 from inspector.sandbox.protocol import Backend
+from inspector.sandbox.reaper import reap
 from tests.audit.conftest import desk, open_desk  # noqa: F401
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)  # a busy machine is no failure; in CI the same examples each time
@@ -45,6 +46,7 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def boxes(tmp_path_factory: pytest.TempPathFactory) -> Backend:
     """Boxes of this machine; where it gives none, the tests say why and are skipped."""
+    reap()  # what a killed run left
     backend = open_backend(tmp_path_factory.mktemp("boxes"))
     if missing := backend.capabilities.missing:
         pytest.skip(f"this machine gives no box: {dict(missing)}")

@@ -16,6 +16,8 @@ from inspector.environments.protocol import Environment, TaskUnderTest, Unreadab
 from inspector.probe import Depth
 from inspector.probe.words import Hint
 from inspector.sandbox.opening import open_backend
+from inspector.sandbox.protocol import Broken
+from inspector.sandbox.reaper import reap
 from inspector.showable import shell_word, showable
 
 
@@ -67,6 +69,7 @@ class UnderTest(NamedTuple):
 def opened(asked: Asked) -> list[UnderTest]:
     """Raises Unreadable, and BadParameter for rows that are missing or of no use, and for a task that is in none of the environments."""
     _with_rows(asked)
+    _clear_away()
     backend = open_backend(network=asked.network)
     for what, why in backend.capabilities.missing.items():
         warn(f"this machine lacks {what} for boxes: {why}")
@@ -74,6 +77,14 @@ def opened(asked: Asked) -> list[UnderTest]:
     if not any(one.tasks for one in every):
         raise Unreadable(f"{asked.path!r}: there is no task in it")
     return _chosen(every, asked.tasks) if asked.tasks else every
+
+
+def _clear_away() -> None:
+    """What a killed probe left: its mounts would keep the folders that it showed to its boxes from being removed."""
+    try:
+        reap()
+    except Broken as error:
+        warn(f"what a killed probe left could not be cleared away: {error}")
 
 
 def _with_rows(asked: Asked) -> None:

@@ -93,3 +93,15 @@ def test_sigterm_ends_with_a_line_that_says_so_even_when_it_comes_twice(under_wa
     assert "quick: trivially_passable" in out
     assert out.splitlines()[-1].startswith("interrupted by SIGTERM; of 3 tasks: 1 probed, ")
     assert not list(filter(started, theirs))
+
+
+def test_the_next_probe_clears_away_what_a_killed_one_left(under_way, tmp_path):
+    ran = under_way("--json")
+    owner = PLACE / owner_name(ran.pid)
+    ran.kill()
+    ran.communicate(timeout=30)
+    assert str(owner) in Path("/proc/self/mountinfo").read_text()
+    again = subprocess.run([*PROBE, "--task", "quick"], cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert again.returncode == 0
+    assert str(owner) not in Path("/proc/self/mountinfo").read_text()
+    assert not owner.exists()
